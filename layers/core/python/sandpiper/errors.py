@@ -1,0 +1,80 @@
+"""Every failure a person can be told about: one class, one stable name, one HTTP status each.
+
+SandpiperError
+├── ValidationError        422   the request is wrong; `details` names the field
+├── BadRequest             400   the request can't be read at all (malformed JSON, a tampered cursor)
+├── AuthenticationError    401
+├── PermissionDenied       403
+├── NotFound               404   also for what belongs to somebody else
+├── Conflict               409
+├── QuotaExceeded          429
+└── RunError                     why a run ended badly; never a status code of its own
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SandpiperError(Exception):
+    """Base of all errors with a message meant for people."""
+
+    type = "internal_error"
+    status = 500
+    retryable = False
+
+    def __init__(self, message: str, *, details: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class ValidationError(SandpiperError):
+    type = "validation_error"
+    status = 422
+
+
+class BadRequest(SandpiperError):
+    type = "validation_error"
+    status = 400
+
+
+class AuthenticationError(SandpiperError):
+    type = "authentication_error"
+    status = 401
+
+
+class PermissionDenied(SandpiperError):
+    type = "permission_error"
+    status = 403
+
+
+class NotFound(SandpiperError):
+    type = "not_found"
+    status = 404
+
+
+class Conflict(SandpiperError):
+    type = "conflict"
+    status = 409
+
+
+class QuotaExceeded(SandpiperError):
+    type = "quota_exceeded"
+    status = 429
+    retryable = True
+
+
+class Fenced(SandpiperError):
+    """The writer is no longer the run's current attempt: it must stop and write nothing more."""
+
+    type = "sandbox_lost"
+
+
+class RunError(SandpiperError):
+    """Why a run ended badly. `type` is one of the names in docs/api.md."""
+
+    def __init__(self, type: str, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.type = type
+        self.retryable = retryable

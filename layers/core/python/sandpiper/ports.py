@@ -1,0 +1,143 @@
+"""What the rules need of the world. Adapters implement these; fakes in `testing/` do too.
+
+Types of models are imported for checking only: a function that needs one port pays for no other import.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sandpiper.models.events import Event, NewEvent
+    from sandpiper.models.run import ControlRequest, Page, Run, Status
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+
+class Runs(Protocol):
+    """Runs and their event logs: every change of a run and the events it causes are one atomic write."""
+
+    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
+        """Store a new run with its first events. Raises Conflict if the id is taken."""
+
+    def get(self, run_id: str) -> Run:
+        """Strongly consistent. Raises NotFound."""
+
+    def list_by_owner(
+        self, owner: str, *, status: str | None, repo: str | None, limit: int, cursor: str | None
+    ) -> Page[Run]:
+        """Newest first. Raises BadRequest for a cursor that this store did not make."""
+
+    def append(self, run_id: str, events: Sequence[NewEvent], *, attempt: int | None = None) -> list[Event]:
+        """Number and store events. With `attempt`: raises Fenced unless it is the current one and the run is live."""
+
+    def change(
+        self,
+        run_id: str,
+        *,
+        allowed: Iterable[Status],
+        changes: Mapping[str, Any],
+        events: Sequence[NewEvent] = (),
+        attempt: int | None = None,
+    ) -> Run:
+        """Set fields if the status is one of `allowed` (and the attempt is `attempt`), with events. Raises Conflict/Fenced.
+
+        A change that makes the run terminal also frees its owner's slot, in the same transaction.
+        """
+
+    def events(self, run_id: str, *, after: int, limit: int) -> list[Event]: ...
+
+    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest: ...
+
+    def controls(self, run_id: str, *, after: int) -> list[ControlRequest]: ...
+
+
+class Slots(Protocol):
+    """Who may run now, per owner, first come first served."""
+
+    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+        """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat."""
+
+    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+        """Give back a slot or a place in line; returns (run_id, token) of those who hold a slot now. Safe to repeat."""
+
+
+class Blobs(Protocol):
+    def put(self, key: str, body: bytes, *, content_type: str) -> None: ...
+
+    def put_file(self, key: str, body: BinaryIO, *, content_type: str) -> None: ...
+
+    def get(self, key: str) -> bytes:
+        """Raises NotFound."""
+
+    def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
+
+
+class RunSecrets(Protocol):
+    """Secrets of one run, encrypted under its id, gone when it ends."""
+
+    def put(self, run_id: str, secrets: Mapping[str, str]) -> None: ...
+
+    def get(self, run_id: str) -> dict[str, str]: ...
+
+    def delete(self, run_id: str) -> None: ...
+
+
+class Workflow(Protocol):
+    """The state machine. Execution name = run id, so starting is idempotent."""
+
+    def start(self, run_id: str, payload: Mapping[str, Any]) -> None: ...
+
+    def succeed(self, token: str, output: Mapping[str, Any]) -> None:
+        """Raises Fenced if nobody waits on the token any more."""
+
+    def fail(self, token: str, error: str, cause: str) -> None: ...
+
+    def heartbeat(self, token: str) -> None: ...
+
+    def stop(self, run_id: str, cause: str) -> None: ...
+
+    def is_running(self, run_id: str) -> bool: ...
+
+
+class Sandboxes(Protocol):
+    """The containers of a run."""
+
+    def stop_all(self, run_id: str, reason: str) -> int: ...
+
+
+class Connections(Protocol):
+    """Open sockets, what they follow, and the tickets that open them."""
+
+    def issue_ticket(self, ticket: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+
+    def redeem_ticket(self, ticket: str, *, now: int) -> dict[str, Any]:
+        """Once only. Raises AuthenticationError."""
+
+    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+
+    def identity(self, connection_id: str) -> dict[str, Any]: ...
+
+    def close(self, connection_id: str) -> None: ...
+
+    def subscribe(self, connection_id: str, run_id: str) -> None: ...
+
+    def unsubscribe(self, connection_id: str, run_id: str) -> None: ...
+
+    def subscribers(self, run_id: str) -> list[str]: ...
+
+
+class Sockets(Protocol):
+    def send(self, connection_id: str, frame: bytes) -> None:
+        """Raises Gone if nobody is there any more."""
+
+
+class Gone(Exception):
+    """The connection is closed for good."""
+
+

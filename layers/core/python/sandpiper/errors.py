@@ -6,8 +6,11 @@ SandpiperError
 ├── AuthenticationError    401
 ├── PermissionDenied       403
 ├── NotFound               404   also for what belongs to somebody else
+├── MethodNotAllowed       405
 ├── Conflict               409
+│   └── InProgress         409   the same request is being worked on: try again
 ├── QuotaExceeded          429
+├── Unavailable            503   a service did not answer in time; nothing was done
 └── RunError                     why a run ended badly; never a status code of its own
 """
 
@@ -54,14 +57,30 @@ class NotFound(SandpiperError):
     status = 404
 
 
+class MethodNotAllowed(SandpiperError):
+    type = "validation_error"
+    status = 405
+
+
 class Conflict(SandpiperError):
     type = "conflict"
     status = 409
 
 
+class InProgress(Conflict):
+    """The same request is being worked on; its answer can be had a little later."""
+
+    retryable = True
+
+
 class QuotaExceeded(SandpiperError):
     type = "quota_exceeded"
     status = 429
+    retryable = True
+
+
+class Unavailable(SandpiperError):
+    status = 503
     retryable = True
 
 
@@ -74,7 +93,7 @@ class Fenced(SandpiperError):
 class RunError(SandpiperError):
     """Why a run ended badly. `type` is one of the names in docs/api.md."""
 
-    def __init__(self, type: str, message: str, *, retryable: bool = False) -> None:
+    def __init__(self, kind: str, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
-        self.type = type
+        self.type = kind
         self.retryable = retryable

@@ -45,16 +45,30 @@ class Runs(Protocol):
         events: Sequence[NewEvent] = (),
         attempt: int | None = None,
     ) -> Run:
-        """Set fields if the status is one of `allowed` (and the attempt is `attempt`), with events. Raises Conflict/Fenced.
+        """Set fields if the status is one of `allowed` (and the attempt is `attempt`). Raises Conflict, Fenced.
 
         A change that makes the run terminal also frees its owner's slot, in the same transaction.
         """
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]: ...
 
-    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest: ...
+    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest:
+        """Number and store a request (`action`, `by`, `data`). Raises NotFound."""
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]: ...
+
+    def live(self, *, unchanged_since: datetime) -> Iterable[Run]:
+        """Every run that has not ended and was last changed before then, for the sweep that looks for lost ones."""
+
+
+class EventLog(Protocol):
+    """The event log for readers that must start fast: plain dicts, no models."""
+
+    def run_head(self, run_id: str) -> dict[str, Any]:
+        """`{"owner": …, "last_seq": n, …}`. Strongly consistent. Raises NotFound."""
+
+    def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
+        """`{run_id, seq, ts, attempt, type, data}` as the API shows them, in order."""
 
 
 class Slots(Protocol):
@@ -64,7 +78,12 @@ class Slots(Protocol):
         """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat."""
 
     def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
-        """Give back a slot or a place in line; returns (run_id, token) of those who hold a slot now. Safe to repeat."""
+        """Give back a slot or a place in line; returns (run_id, token) of those whose turn has come.
+
+        Safe to repeat: a run is named until it is dispatched (`Runs.change` to provisioning), so that whoever dies
+        before waking it loses nobody. So its token may have been used already (Fenced), and that is no reason to take
+        its slot away.
+        """
 
 
 class Blobs(Protocol):
@@ -83,7 +102,8 @@ class RunSecrets(Protocol):
 
     def put(self, run_id: str, secrets: Mapping[str, str]) -> None: ...
 
-    def get(self, run_id: str) -> dict[str, str]: ...
+    def get(self, run_id: str) -> dict[str, str]:
+        """Empty if the run was given none, or has ended."""
 
     def delete(self, run_id: str) -> None: ...
 
@@ -96,11 +116,14 @@ class Workflow(Protocol):
     def succeed(self, token: str, output: Mapping[str, Any]) -> None:
         """Raises Fenced if nobody waits on the token any more."""
 
-    def fail(self, token: str, error: str, cause: str) -> None: ...
+    def fail(self, token: str, error: str, cause: str) -> None:
+        """Raises Fenced, as succeed."""
 
-    def heartbeat(self, token: str) -> None: ...
+    def heartbeat(self, token: str) -> None:
+        """Raises Fenced, as succeed."""
 
-    def stop(self, run_id: str, cause: str) -> None: ...
+    def stop(self, run_id: str, cause: str) -> None:
+        """Safe to repeat. Raises NotFound if it was never started."""
 
     def is_running(self, run_id: str) -> bool: ...
 
@@ -121,11 +144,14 @@ class Connections(Protocol):
 
     def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
 
-    def identity(self, connection_id: str) -> dict[str, Any]: ...
+    def identity(self, connection_id: str) -> dict[str, Any]:
+        """Raises NotFound if the connection is not open."""
 
-    def close(self, connection_id: str) -> None: ...
+    def close(self, connection_id: str) -> None:
+        """Forget the connection and all that it follows. Safe to repeat."""
 
-    def subscribe(self, connection_id: str, run_id: str) -> None: ...
+    def subscribe(self, connection_id: str, run_id: str) -> None:
+        """Safe to repeat. Raises NotFound if the connection is not open."""
 
     def unsubscribe(self, connection_id: str, run_id: str) -> None: ...
 
@@ -134,10 +160,8 @@ class Connections(Protocol):
 
 class Sockets(Protocol):
     def send(self, connection_id: str, frame: bytes) -> None:
-        """Raises Gone if nobody is there any more."""
+        """Raises Gone if nobody is there any more, ValueError for a frame over MAX_FRAME_BYTES."""
 
 
 class Gone(Exception):
     """The connection is closed for good."""
-
-

@@ -1,0 +1,23 @@
+"""`make bench`: every figure that the issues ask for, written to bench/results.md. Exit 1 if a goal is missed."""
+
+from __future__ import annotations
+
+import sys
+
+from bench import api, events, first_request, imports
+from bench.report import Report
+from bench.stack import running_stack
+
+
+def main() -> int:
+    report = Report()
+    imports.run(report)
+    with running_stack() as stack:
+        api.run(report, stack)
+        events.run(report, stack)
+        first_request.run(report, stack)
+    report.write()
+    return 0 if all(figure.met for figure in report.figures) else 1
+
+
+sys.exit(main())

@@ -1,0 +1,96 @@
+"""The one place where exceptions become answers."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+
+from api.requests import request_id
+from sandpiper.errors import MethodNotAllowed, NotFound, SandpiperError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from api.resolver import Api
+
+_MESSAGES = {
+    "missing": "is required",
+    "extra_forbidden": "is unknown",
+    "string_too_short": "must not be empty",
+    "none_required": "must be null",
+}
+
+logger = Logger()
+
+
+class ErrorAnswers:
+    def __init__(self, app: Api) -> None:
+        self._app = app
+
+    def register(self) -> None:
+        self._app.exception_handler(SandpiperError)(self._ours)
+        self._app.exception_handler(RequestValidationError)(self._invalid)
+        self._app.exception_handler(NotFoundError)(self._no_route)
+        self._app.exception_handler(Exception)(self._unexpected)
+
+    def _ours(self, error: SandpiperError) -> Response[str]:
+        if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            logger.error("request failed", error_type=error.type, exc_info=error)
+        return self._answer(error)
+
+    def _invalid(self, error: RequestValidationError) -> Response[str]:
+        return self._answer(_validation_error(error.errors()))
+
+    def _no_route(self, _: NotFoundError) -> Response[str]:
+        path = self._app.current_event.path
+        if methods := self._app.methods_of(path):
+            refusal = MethodNotAllowed(f"Use {' or '.join(methods)} on {path}.")
+            return self._answer(refusal, {"Allow": ", ".join(methods)})
+        return self._answer(NotFound(f"There is nothing at {path}."))
+
+    def _unexpected(self, error: Exception) -> Response[str]:
+        logger.error("unexpected error", exc_info=error)
+        return self._answer(SandpiperError("Something went wrong on our side. The request id finds it in our logs."))
+
+    def _answer(self, error: SandpiperError, headers: Mapping[str, str] | None = None) -> Response[str]:
+        return Response(
+            status_code=error.status,
+            content_type=content_types.APPLICATION_JSON,
+            body=error_body(error, self._app.current_event.raw_event),
+            headers={**(headers or {})},
+        )
+
+
+def error_body(error: SandpiperError, event: dict[str, Any]) -> str:
+    body: dict[str, Any] = {
+        "type": error.type,
+        "message": error.message,
+        "retryable": error.retryable,
+        "request_id": request_id(event),
+    }
+    if error.details:
+        body["details"] = error.details
+    return json.dumps({"success": False, "error": body})
+
+
+def _validation_error(errors: Sequence[Mapping[str, Any]]) -> ValidationError:
+    details = [{"field": _field(error["loc"]), "message": _message(error)} for error in errors]
+    return ValidationError(f"{details[0]['field']} {details[0]['message']}.", details=details)
+
+
+def _field(location: Sequence[str | int]) -> str:
+    """The name as the caller wrote it: `params.repo`, not where in the request or in which of our models it is."""
+    names = [str(part) for part in location[1:] if not str(part).startswith("<")]
+    return ".".join(names) or "body"
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    message = _MESSAGES.get(error["type"]) or str(error["msg"])
+    message = message.removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    return "must not be blank" if error["type"] == "string_pattern_mismatch" and r"\S" in message else message

@@ -1,0 +1,59 @@
+"""The domain as callers see it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandpiper.models.responses import EventView, ResultView, RunLinks, RunView
+
+if TYPE_CHECKING:
+    from sandpiper.models.events import Event
+    from sandpiper.models.run import Run, RunResult
+
+
+def run_view(run: Run, websocket_url: str) -> RunView:
+    return RunView(
+        run_id=run.run_id,
+        status=run.status,
+        suspend_reason=run.suspend_reason,
+        type=run.spec.type,
+        task=run.spec.task,
+        repo=run.spec.repo,
+        branch=run.spec.branch,
+        model=run.spec.model,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        attempt=run.attempt,
+        last_seq=run.last_seq,
+        queue_position=run.queue_position,
+        cancel_requested=run.cancel_requested,
+        result=_result_view(run.result, run.run_id) if run.result else None,
+        error=run.error,
+        links=links(run.run_id, websocket_url),
+    )
+
+
+def links(run_id: str, websocket_url: str) -> RunLinks:
+    path = f"/runs/{run_id}"
+    return RunLinks(
+        self=path,
+        events=f"{path}/events",
+        logs=f"{path}/logs",
+        diff=f"{path}/diff",
+        cancel=f"{path}/cancel",
+        websocket=websocket_url,
+    )
+
+
+def event_view(event: Event) -> EventView:
+    return EventView(**dict(event))
+
+
+def _result_view(result: RunResult, run_id: str) -> ResultView:
+    shown = {name: getattr(result, name) for name in ResultView.model_fields if hasattr(result, name)}
+    return ResultView(
+        **shown,
+        log_url=f"/runs/{run_id}/logs" if result.log_key else None,
+        diff_url=f"/runs/{run_id}/diff" if result.diff_key else None,
+    )

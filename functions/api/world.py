@@ -1,0 +1,81 @@
+"""What the routes work with: the rules, wired to AWS when the first request asks for them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from api.health import Health, health_of
+from api.settings import Settings
+from sandpiper.adapters.aws import client
+from sandpiper.adapters.blobs import S3Blobs
+from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.connections import DynamoConnections
+from sandpiper.adapters.run_secrets import KmsRunSecrets
+from sandpiper.adapters.runs import DynamoRuns
+from sandpiper.adapters.workflow import StepFunctionsWorkflow
+from sandpiper.logic.control import Controls
+from sandpiper.logic.repos import RepoRules
+from sandpiper.logic.start_run import Starter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from api.idempotency import Idempotency
+    from sandpiper.ports import Blobs, Clock, Connections, Runs
+
+
+@dataclass(frozen=True)
+class World:
+    runs: Runs
+    starter: Starter
+    controls: Controls
+    blobs: Blobs
+    connections: Connections
+    idempotency: Callable[[], Idempotency]
+    health: Health
+    repo_rules: RepoRules
+    websocket_url: str
+    version: str
+    clock: Clock
+    sleep: Callable[[float], None] = time.sleep
+
+
+@functools.cache
+def world() -> World:
+    settings, clock = Settings.read(os.environ), SystemClock()
+    dynamodb, s3 = client("dynamodb"), client("s3")
+    blobs = S3Blobs(s3, bucket=settings.artifacts_bucket)
+    runs = DynamoRuns(
+        dynamodb, runs_table=settings.runs_table, events_table=settings.events_table, blobs=blobs, clock=clock
+    )
+    secrets = KmsRunSecrets(
+        dynamodb, client("kms"), runs_table=settings.runs_table, key_id=settings.run_secrets_key_id, clock=clock
+    )
+    workflow = StepFunctionsWorkflow(client("stepfunctions"), state_machine_arn=settings.state_machine_arn)
+    return World(
+        runs=runs,
+        starter=Starter(runs, secrets, workflow, clock),
+        controls=Controls(runs, workflow, clock),
+        blobs=blobs,
+        connections=DynamoConnections(dynamodb, connections_table=settings.connections_table),
+        idempotency=functools.partial(_idempotency, settings.idempotency_table),
+        health=health_of(settings, dynamodb, s3, client("secretsmanager")),
+        repo_rules=RepoRules(settings.github_url, settings.allowed_repo_urls),
+        websocket_url=settings.websocket_url,
+        version=settings.version,
+        clock=clock,
+    )
+
+
+@functools.cache
+def _idempotency(table: str) -> Idempotency:
+    # Powertools' store imports all of boto3: only requests with an Idempotency-Key pay for it, and once.
+    from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer  # noqa: PLC0415
+
+    from api.idempotency import Idempotency  # noqa: PLC0415
+
+    return Idempotency(DynamoDBPersistenceLayer(table_name=table, boto3_client=client("dynamodb")))

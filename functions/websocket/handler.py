@@ -1,0 +1,55 @@
+"""WebSocket API → websocket: $connect, $disconnect, and every message through $default."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from sandpiper.adapters.aws import client
+from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.connections import DynamoConnections
+from sandpiper.adapters.event_log import EventLog
+from sandpiper.adapters.sockets import ApiGatewaySockets
+from sandpiper.errors import AuthenticationError
+from sandpiper.logic.subscriptions import Subscriptions
+from shared.json_logs import json_logger
+from websocket.settings import Settings
+
+logger = json_logger("websocket")
+
+
+def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    request = event["requestContext"]
+    connection_id, route = request["connectionId"], request["routeKey"]
+    status = 200
+    match route:
+        case "$connect":
+            status = _connect(connection_id, event)
+        case "$disconnect":
+            subscriptions().disconnect(connection_id)
+        case _:
+            subscriptions().receive(connection_id, event.get("body"), request.get("requestId", ""))
+    logger.info("answered", extra={"route": route, "connection_id": connection_id, "status": status})
+    return {"statusCode": status}
+
+
+def _connect(connection_id: str, event: dict[str, Any]) -> int:
+    ticket = (event.get("queryStringParameters") or {}).get("ticket") or ""
+    try:
+        subscriptions().connect(connection_id, ticket)
+    except AuthenticationError as refusal:
+        return refusal.status
+    return 200
+
+
+@functools.cache
+def subscriptions() -> Subscriptions:
+    settings = Settings.read(os.environ)
+    dynamodb = client("dynamodb")
+    return Subscriptions(
+        connections=DynamoConnections(dynamodb, connections_table=settings.connections_table),
+        log=EventLog(dynamodb, runs_table=settings.runs_table, events_table=settings.events_table),
+        sockets=ApiGatewaySockets(client("apigatewaymanagementapi", endpoint_url=settings.management_url)),
+        clock=SystemClock(),
+    )

@@ -1,0 +1,81 @@
+"""AWS clients, one per service and process, made by botocore: boto3 costs more to import and adds nothing we use."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+if TYPE_CHECKING:
+    from botocore.session import Session
+    from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_ecs import ECSClient
+    from mypy_boto3_kms import KMSClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_stepfunctions import SFNClient
+
+CONNECT_SECONDS = 2
+READ_SECONDS = 10
+ATTEMPTS = 3
+
+_building = threading.Lock()
+
+
+@overload
+def client(
+    service: Literal["apigatewaymanagementapi"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+) -> ApiGatewayManagementApiClient: ...
+@overload
+def client(
+    service: Literal["dynamodb"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+) -> DynamoDBClient: ...
+@overload
+def client(service: Literal["ecs"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> ECSClient: ...
+@overload
+def client(service: Literal["kms"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> KMSClient: ...
+@overload
+def client(service: Literal["s3"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> S3Client: ...
+@overload
+def client(
+    service: Literal["secretsmanager"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+) -> SecretsManagerClient: ...
+@overload
+def client(
+    service: Literal["stepfunctions"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+) -> SFNClient: ...
+def client(service: str, *, endpoint_url: str | None = None, read_seconds: float = READ_SECONDS) -> Any:
+    """The process's client of a service. Safe to call from any thread and on every request."""
+    # Calling a client is thread-safe, making one on a shared session is not.
+    with _building:
+        return _client(service, endpoint_url, read_seconds)
+
+
+def error_code(error: Exception) -> str:
+    """The service's own name for what went wrong ("" for an error that no service sent)."""
+    response = getattr(error, "response", {})
+    return str(response.get("Error", {}).get("Code", ""))
+
+
+@functools.cache
+def _client(service: str, endpoint_url: str | None, read_seconds: float) -> Any:
+    from botocore.config import Config  # noqa: PLC0415 - see _session
+
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=read_seconds,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        signature_version="s3v4" if service == "s3" else None,
+        tcp_keepalive=True,
+        max_pool_connections=32,
+    )
+    return _session().create_client(service, endpoint_url=endpoint_url, config=config)
+
+
+@functools.cache
+def _session() -> Session:
+    # Half the start-up time of a small function, so only who makes a client pays, when it makes one.
+    from botocore.session import get_session  # noqa: PLC0415
+
+    return get_session()

@@ -1,0 +1,170 @@
+"""Runs and their event logs in memory: same rules, same refusals, same limits."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from sandpiper import limits
+from sandpiper.adapters import cursors, event_log, keys
+from sandpiper.adapters.event_data import shrink
+from sandpiper.errors import Conflict, Fenced, NotFound
+from sandpiper.models.events import Event, NewEvent
+from sandpiper.models.run import ControlRequest, Page, Run, Status
+from sandpiper.testing.clock import FakeClock
+from sandpiper.testing.slots import FakeSlots
+from sandpiper.testing.storage import FakeBlobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sandpiper.ports import Blobs, Clock
+
+
+class FakeRuns:
+    """Give it the slots that the code under test uses: ending a run frees its owner's."""
+
+    def __init__(
+        self, clock: Clock | None = None, *, blobs: Blobs | None = None, slots: FakeSlots | None = None
+    ) -> None:
+        self._clock = clock or FakeClock()
+        self._blobs = blobs or FakeBlobs()
+        self._slots = slots or FakeSlots()
+        self._runs: dict[str, Run] = {}
+        self._events: dict[str, list[Event]] = {}
+        self._controls: dict[str, list[ControlRequest]] = {}
+        self._lock = threading.RLock()
+
+    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
+        with self._lock:
+            if run.run_id in self._runs:
+                raise Conflict(f"There is a run {run.run_id} already.")
+            _refuse_too_many(events)
+            self._runs[run.run_id] = run.model_copy(update={"last_seq": 0})
+            self._events[run.run_id] = []
+            self._controls[run.run_id] = []
+            self._write_events(run.run_id, events)
+            return self._runs[run.run_id]
+
+    def get(self, run_id: str) -> Run:
+        with self._lock:
+            if run_id not in self._runs:
+                raise NotFound(f"There is no run {run_id}.")
+            return self._runs[run_id]
+
+    def list_by_owner(
+        self, owner: str, *, status: str | None, repo: str | None, limit: int, cursor: str | None
+    ) -> Page[Run]:
+        before = cursors.decode(cursor, owner) if cursor is not None else None
+        with self._lock:
+            found = sorted(
+                (
+                    run
+                    for run in self._runs.values()
+                    if run.owner == owner
+                    and status in {None, run.status}
+                    and repo in {None, run.spec.repo}
+                    and (before is None or _created_key(run) < before)
+                ),
+                key=_created_key,
+                reverse=True,
+            )
+        more = len(found) > limit
+        return Page[Run](
+            items=tuple(found[:limit]), cursor=cursors.encode(owner, _created_key(found[limit - 1])) if more else None
+        )
+
+    def append(self, run_id: str, events: Sequence[NewEvent], *, attempt: int | None = None) -> list[Event]:
+        with self._lock:
+            run = self.get(run_id)
+            _refuse_if_over(run, attempt)
+            self._runs[run_id] = run.model_copy(update={"updated_at": self._clock.now()})
+            return self._write_events(run_id, events)
+
+    def change(
+        self,
+        run_id: str,
+        *,
+        allowed: Iterable[Status],
+        changes: Mapping[str, Any],
+        events: Sequence[NewEvent] = (),
+        attempt: int | None = None,
+    ) -> Run:
+        with self._lock:
+            run = self.get(run_id)
+            _refuse_if_over(run, attempt)
+            if run.status not in set(allowed):
+                raise Conflict(f"The run is {run.status}, so this can't be done now.")
+            changed = Run.model_validate({**dict(run), **changes, "updated_at": self._clock.now()})
+            _refuse_too_many(events)
+            if changed.is_terminal:
+                changed = changed.model_copy(update={"resume_token": None})
+                self._slots.give_back(run.owner, run_id)
+            if changed.status == "provisioning":
+                self._slots.note_dispatch(run.owner, run_id)
+            self._runs[run_id] = changed
+            self._write_events(run_id, events)
+            return self._runs[run_id]
+
+    def events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
+        with self._lock:
+            return [event for event in self._events.get(run_id, ()) if event.seq > after][:limit]
+
+    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest:
+        with self._lock:
+            run = self.get(run_id)
+            values = {"at": self._clock.now(), **request, "n": run.last_inbox + 1}
+            control = ControlRequest.model_validate(values)
+            self._controls[run_id].append(control)
+            self._runs[run_id] = run.model_copy(update={"last_inbox": control.n})
+            return control
+
+    def controls(self, run_id: str, *, after: int) -> list[ControlRequest]:
+        with self._lock:
+            return [control for control in self._controls.get(run_id, ()) if control.n > after]
+
+    def live(self, *, unchanged_since: datetime) -> list[Run]:
+        with self._lock:
+            return [run for run in self._runs.values() if not run.is_terminal and run.updated_at < unchanged_since]
+
+    def _write_events(self, run_id: str, events: Sequence[NewEvent]) -> list[Event]:
+        run = self._runs[run_id]
+        small = [shrink(event, run_id, self._blobs) for event in events]
+        numbered = [
+            Event(run_id=run_id, seq=seq, ts=self._clock.now(), attempt=run.attempt, type=event.type, data=event.data)
+            for seq, event in enumerate(small, start=run.last_seq + 1)
+        ]
+        self._events[run_id] += numbered
+        self._runs[run_id] = run.model_copy(update={"last_seq": run.last_seq + len(numbered)})
+        return numbered
+
+
+class FakeEventLog:
+    """The same log as plain dictionaries."""
+
+    def __init__(self, runs: FakeRuns) -> None:
+        self._runs = runs
+
+    def run_head(self, run_id: str) -> dict[str, Any]:
+        run = self._runs.get(run_id)
+        return {name: getattr(run, name) for name in event_log.HEAD}
+
+    def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
+        events = self._runs.events(run_id, after=after, limit=limit)
+        return [{**dict(event), "ts": keys.timestamp(event.ts)} for event in events]
+
+
+def _refuse_if_over(run: Run, attempt: int | None) -> None:
+    if attempt is not None and (run.attempt != attempt or run.is_terminal):
+        raise Fenced(f"Attempt {attempt} of {run.run_id} is over.")
+
+
+def _refuse_too_many(events: Sequence[NewEvent]) -> None:
+    if len(events) > limits.EVENTS_PER_TRANSACTION:
+        message = f"{len(events)} events in one transaction"
+        raise ValueError(message)
+
+
+def _created_key(run: Run) -> str:
+    return keys.created_key(run.created_at, run.run_id)

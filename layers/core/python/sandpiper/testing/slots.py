@@ -1,0 +1,62 @@
+"""Slots in memory: the same first come, first served, under one lock."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+
+@dataclass
+class _Owner:
+    active: list[str] = field(default_factory=list)
+    called: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)  # run id → token, in order of arrival
+
+    def drop(self, run_id: str) -> None:
+        self.active = [active for active in self.active if active != run_id]
+        self.called.pop(run_id, None)
+
+
+class FakeSlots:
+    def __init__(self) -> None:
+        self._owners: dict[str, _Owner] = {}
+        self._lock = threading.Lock()
+
+    def active(self, owner: str) -> list[str]:
+        with self._lock:
+            return list(self._owner(owner).active)
+
+    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+        with self._lock:
+            line = self._owner(owner)
+            if run_id in line.active:
+                return 0
+            if run_id not in line.waiting and not line.waiting and len(line.active) < limit:
+                line.active.append(run_id)
+                return 0
+            line.waiting[run_id] = token
+            return list(line.waiting).index(run_id) + 1
+
+    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+        with self._lock:
+            line = self._owner(owner)
+            line.drop(run_id)
+            line.waiting.pop(run_id, None)
+            while line.waiting and len(line.active) < limit:
+                called = next(iter(line.waiting))
+                line.called[called] = line.waiting.pop(called)
+                line.active.append(called)
+            return list(line.called.items())
+
+    def give_back(self, owner: str, run_id: str) -> None:
+        """What ending a run does: the slot is free, and nobody is called up yet."""
+        with self._lock:
+            self._owner(owner).drop(run_id)
+
+    def note_dispatch(self, owner: str, run_id: str) -> None:
+        """What dispatching a run does: it has been told, so no release names it again."""
+        with self._lock:
+            self._owner(owner).called.pop(run_id, None)
+
+    def _owner(self, owner: str) -> _Owner:
+        return self._owners.setdefault(owner, _Owner())

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sandpiper.adapters.connections import DynamoConnections
+from sandpiper.errors import AuthenticationError, NotFound
+from sandpiper.testing.fakes import FakeConnections
+
+if TYPE_CHECKING:
+    from tests.contract.worlds import Aws
+
+    from sandpiper.ports import Connections
+
+ANN = {"user": "ann", "org": None, "scope": "runs:read"}
+
+
+@pytest.fixture(params=["fake", "real"])
+def connections(request: pytest.FixtureRequest) -> Connections:
+    if request.param == "fake":
+        return FakeConnections()
+    aws: Aws = request.getfixturevalue("aws")
+    return DynamoConnections(request.getfixturevalue("dynamodb"), connections_table=aws.connections_table)
+
+
+@pytest.fixture
+def ticket() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def connection(connections: Connections) -> str:
+    connection_id = f"{uuid.uuid4().hex[:16]}="
+    connections.open(connection_id, ANN, expires_at=2_000_000_000)
+    return connection_id
+
+
+def test_a_ticket_tells_who_asked_for_it(connections: Connections, ticket: str) -> None:
+    connections.issue_ticket(ticket, ANN, expires_at=100)
+    assert connections.redeem_ticket(ticket, now=99) == ANN
+
+
+def test_a_ticket_is_good_once(connections: Connections, ticket: str) -> None:
+    connections.issue_ticket(ticket, ANN, expires_at=100)
+    connections.redeem_ticket(ticket, now=1)
+    with pytest.raises(AuthenticationError):
+        connections.redeem_ticket(ticket, now=1)
+
+
+def test_of_many_who_come_with_one_ticket_one_gets_in(connections: Connections, ticket: str) -> None:
+    connections.issue_ticket(ticket, ANN, expires_at=100)
+
+    def enters(_: int) -> bool:
+        try:
+            connections.redeem_ticket(ticket, now=1)
+        except AuthenticationError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(enters, range(16))) == 1
+
+
+def test_an_expired_ticket_is_refused_although_its_row_is_still_there(connections: Connections, ticket: str) -> None:
+    connections.issue_ticket(ticket, ANN, expires_at=100)
+    with pytest.raises(AuthenticationError):
+        connections.redeem_ticket(ticket, now=100)
+
+
+def test_a_ticket_that_nobody_issued_is_refused(connections: Connections, ticket: str) -> None:
+    with pytest.raises(AuthenticationError):
+        connections.redeem_ticket(ticket, now=1)
+
+
+def test_the_table_holds_no_ticket_that_could_be_used(aws: Aws, dynamodb: Any, ticket: str) -> None:
+    connections = DynamoConnections(dynamodb, connections_table=aws.connections_table)
+    connections.issue_ticket(ticket, ANN, expires_at=100)
+    assert ticket not in str(dynamodb.scan(TableName=aws.connections_table)["Items"])
+
+
+def test_an_open_connection_knows_whose_it_is(connections: Connections, connection: str) -> None:
+    assert connections.identity(connection) == ANN
+
+
+def test_an_unknown_connection_is_not_found(connections: Connections) -> None:
+    with pytest.raises(NotFound):
+        connections.identity("nobody")
+    with pytest.raises(NotFound):
+        connections.subscribe("nobody", "run-1")
+
+
+def test_subscribers_of_a_run_are_all_who_follow_it(connections: Connections, connection: str, run_id: str) -> None:
+    connections.open(f"{connection}-2", ANN, expires_at=2_000_000_000)
+    connections.subscribe(connection, run_id)
+    connections.subscribe(connection, run_id)
+    connections.subscribe(f"{connection}-2", run_id)
+    connections.subscribe(connection, f"{run_id}-other")
+    assert sorted(connections.subscribers(run_id)) == [connection, f"{connection}-2"]
+    assert connections.subscribers(f"{run_id}-other") == [connection]
+
+
+def test_unsubscribing_ends_one_subscription_and_may_be_repeated(
+    connections: Connections, connection: str, run_id: str
+) -> None:
+    connections.subscribe(connection, run_id)
+    connections.subscribe(connection, f"{run_id}-other")
+    connections.unsubscribe(connection, run_id)
+    connections.unsubscribe(connection, run_id)
+    assert connections.subscribers(run_id) == []
+    assert connections.subscribers(f"{run_id}-other") == [connection]
+
+
+def test_closing_forgets_the_connection_and_all_it_follows(
+    connections: Connections, connection: str, run_id: str
+) -> None:
+    for n in range(30):
+        connections.subscribe(connection, f"{run_id}-{n}")
+    connections.close(connection)
+    connections.close(connection)
+    assert [connections.subscribers(f"{run_id}-{n}") for n in range(30)] == [[]] * 30
+    with pytest.raises(NotFound):
+        connections.identity(connection)
+    with pytest.raises(NotFound):
+        connections.subscribe(connection, run_id)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tests.contract.samples import new_run_id
+
+if TYPE_CHECKING:
+    from tests.contract.worlds import Store
+
+LIMIT = 3
+RUNS = 50
+
+
+def test_a_free_slot_is_given_at_once(store: Store, owner: str) -> None:
+    assert store.slots.acquire(owner, "run-1", limit=2, token="t1") == 0
+    assert store.slots.acquire(owner, "run-2", limit=2, token="t2") == 0
+
+
+def test_over_the_limit_runs_wait_and_know_their_place(store: Store, owner: str) -> None:
+    places = [store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}") for n in range(4)]
+    assert places == [0, 1, 2, 3]
+
+
+def test_owners_do_not_wait_for_each_other(store: Store, owner: str) -> None:
+    assert store.slots.acquire(owner, "run-1", limit=1, token="t1") == 0
+    assert store.slots.acquire(f"{owner}-2", "run-2", limit=1, token="t2") == 0
+
+
+def test_asking_again_changes_nothing(store: Store, owner: str) -> None:
+    for _ in range(2):
+        assert store.slots.acquire(owner, "run-1", limit=1, token="t1") == 0
+        assert store.slots.acquire(owner, "run-2", limit=1, token="t2") == 1
+        assert store.slots.acquire(owner, "run-3", limit=1, token="t3") == 2
+    assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "t2")]
+
+
+def test_asking_again_with_another_token_replaces_it_and_keeps_the_place(store: Store, owner: str) -> None:
+    store.slots.acquire(owner, "run-1", limit=1, token="t1")
+    store.slots.acquire(owner, "run-2", limit=1, token="old")
+    store.slots.acquire(owner, "run-3", limit=1, token="t3")
+    assert store.slots.acquire(owner, "run-2", limit=1, token="new") == 1
+    assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "new")]
+
+
+def test_a_released_slot_goes_to_the_one_who_came_first(store: Store, owner: str) -> None:
+    for n in range(1, 5):
+        store.slots.acquire(owner, f"run-{n}", limit=2, token=f"t{n}")
+    assert store.slots.release(owner, "run-2", limit=2) == [("run-3", "t3")]
+    assert store.slots.acquire(owner, "run-3", limit=2, token="t3") == 0
+    assert store.slots.acquire(owner, "run-4", limit=2, token="t4") == 1
+
+
+def test_releasing_again_gives_no_second_slot_away(store: Store, owner: str) -> None:
+    for n in range(1, 4):
+        store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
+    assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "t2")]
+    assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "t2")]
+    assert store.slots.acquire(owner, "run-3", limit=1, token="t3") == 1
+
+
+def test_who_leaves_the_line_lets_the_others_move_up(store: Store, owner: str) -> None:
+    for n in range(1, 4):
+        store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
+    assert store.slots.release(owner, "run-2", limit=1) == []
+    assert store.slots.acquire(owner, "run-3", limit=1, token="t3") == 1
+    assert store.slots.release(owner, "run-1", limit=1) == [("run-3", "t3")]
+
+
+def test_releasing_what_was_never_held_is_harmless(store: Store, owner: str) -> None:
+    assert store.slots.release(owner, "run-1", limit=1) == []
+
+
+def test_nobody_overtakes_the_line_when_a_slot_is_free_for_a_moment(store: Store, owner: str) -> None:
+    store.slots.acquire(owner, "run-1", limit=1, token="t1")
+    store.slots.acquire(owner, "run-2", limit=1, token="t2")
+    assert store.slots.acquire(owner, "run-3", limit=2, token="t3") == 2
+
+
+def test_a_raised_limit_lets_several_in_at_the_next_release(store: Store, owner: str) -> None:
+    for n in range(1, 5):
+        store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
+    assert sorted(store.slots.release(owner, "run-1", limit=2)) == [("run-2", "t2"), ("run-3", "t3")]
+
+
+def test_fifty_at_once_never_exceed_the_limit_and_all_get_through_in_order(store: Store, owner: str) -> None:
+    """Each thread is a run: it asks, waits until it is called, and hands its slot on."""
+    called = {f"run-{n:02}": threading.Event() for n in range(RUNS)}
+    watch = threading.Lock()
+    active: set[str] = set()
+    most: list[int] = []
+
+    def call(run_id: str) -> None:
+        with watch:
+            if called[run_id].is_set():
+                return
+            active.add(run_id)
+            most.append(len(active))
+            called[run_id].set()
+
+    def live(run_id: str) -> None:
+        if store.slots.acquire(owner, run_id, limit=LIMIT, token=run_id) == 0:
+            call(run_id)
+        assert called[run_id].wait(60)
+        with watch:
+            active.discard(run_id)
+        for next_run, token in store.slots.release(owner, run_id, limit=LIMIT):
+            assert next_run == token
+            call(next_run)
+
+    with ThreadPoolExecutor(RUNS) as pool:
+        list(pool.map(live, called))
+    assert max(most) <= LIMIT
+    assert all(event.is_set() for event in called.values())
+    assert store.slots.acquire(owner, new_run_id(), limit=LIMIT, token="t") == 0
+
+
+def test_those_who_came_at_once_are_called_in_the_order_of_their_places(store: Store, owner: str) -> None:
+    store.slots.acquire(owner, "first", limit=1, token="t")
+    with ThreadPoolExecutor(10) as pool:
+        runs = [f"run-{n}" for n in range(20)]
+        places = list(pool.map(lambda run_id: store.slots.acquire(owner, run_id, limit=1, token=run_id), runs))
+    assert sorted(places) == list(range(1, 21))
+    expected = [run_id for _, run_id in sorted(zip(places, runs, strict=True))]
+    holder, order = "first", []
+    for _ in runs:
+        ((holder, _),) = store.slots.release(owner, holder, limit=1)
+        order.append(holder)
+    assert order == expected

@@ -1,0 +1,115 @@
+"""The rules on fakes, as the functions wire them on AWS."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandpiper.logic.control import Controls
+from sandpiper.logic.line import Line
+from sandpiper.logic.reconcile import Reconciler
+from sandpiper.logic.start_run import Starter
+from sandpiper.logic.subscriptions import Subscriptions
+from sandpiper.logic.workflow_steps import Steps
+from sandpiper.models.identity import Identity
+from sandpiper.models.run import Run, RunResult, Status
+from sandpiper.models.spec import RunSpec
+from sandpiper.testing.fakes import (
+    FakeBlobs,
+    FakeClock,
+    FakeConnections,
+    FakeEventLog,
+    FakeRuns,
+    FakeRunSecrets,
+    FakeSandboxes,
+    FakeSlots,
+    FakeSockets,
+    FakeWorkflow,
+)
+
+ANN = Identity(user="ann", org="acme")
+BOB = Identity(user="bob", org="acme")
+SPEC = RunSpec(task="Add a logout button", repo="owner/repo", repo_url="https://github.com/owner/repo.git")
+CONCURRENCY = 1
+
+
+@dataclass
+class World:
+    clock: FakeClock = field(default_factory=FakeClock)
+    slots: FakeSlots = field(default_factory=FakeSlots)
+    blobs: FakeBlobs = field(default_factory=FakeBlobs)
+    secrets: FakeRunSecrets = field(default_factory=FakeRunSecrets)
+    workflow: FakeWorkflow = field(default_factory=FakeWorkflow)
+    sandboxes: FakeSandboxes = field(default_factory=FakeSandboxes)
+    connections: FakeConnections = field(default_factory=FakeConnections)
+    sockets: FakeSockets = field(default_factory=FakeSockets)
+
+    def __post_init__(self) -> None:
+        self.runs = FakeRuns(self.clock, blobs=self.blobs, slots=self.slots)
+        self.starter = Starter(self.runs, self.secrets, self.workflow, self.clock)
+        self.controls = Controls(self.runs, self.workflow, self.clock)
+        self.subscriptions = Subscriptions(self.connections, FakeEventLog(self.runs), self.sockets, self.clock)
+        self.steps = Steps(
+            runs=self.runs,
+            line=Line(self.slots, self.workflow, CONCURRENCY),
+            blobs=self.blobs,
+            secrets=self.secrets,
+            workflow=self.workflow,
+            sandboxes=self.sandboxes,
+            clock=self.clock,
+        )
+        self.reconciler = Reconciler(self.steps)
+
+    def start(self, identity: Identity = ANN, spec: RunSpec = SPEC) -> str:
+        self.clock.advance(1)
+        return self.starter.start(spec, identity, {}).run_id
+
+    def acquire(self, run_id: str) -> str:
+        """What the AcquireSlot state does; returns its token."""
+        token = self.token(f"slot-{run_id}")
+        self.steps.acquire_slot(run_id, token)
+        return token
+
+    def dispatched(self, identity: Identity = ANN) -> str:
+        """A run with a slot whose sandbox is being started."""
+        run_id = self.start(identity)
+        self.acquire(run_id)
+        self.steps.prepare(run_id)
+        return run_id
+
+    def running(self, identity: Identity = ANN) -> str:
+        run_id = self.dispatched(identity)
+        self.runs.change(run_id, allowed=("provisioning",), changes={"status": "running"}, attempt=1)
+        self.sandboxes.launch(run_id, {"RUN_ID": run_id})
+        return run_id
+
+    def token(self, name: str) -> str:
+        self.workflow.wait_on(name)
+        return name
+
+    def hand_in(self, run_id: str, result: RunResult) -> str:
+        """What a sandbox does before it answers; returns the key of the result."""
+        key = f"runs/{run_id}/attempts/{self.runs.get(run_id).attempt}/result.json"
+        self.blobs.put(key, result.model_dump_json().encode(), content_type="application/json")
+        return key
+
+    def status(self, run_id: str) -> Status:
+        return self.runs.get(run_id).status
+
+    def event_types(self, run_id: str) -> list[str]:
+        return [event.type for event in self.runs.events(run_id, after=0, limit=1000)]
+
+    def last_event(self, run_id: str) -> tuple[str, dict[str, Any]]:
+        event = self.runs.events(run_id, after=0, limit=1000)[-1]
+        return event.type, event.data
+
+    def frames(self, connection_id: str) -> list[dict[str, Any]]:
+        return [json.loads(frame) for frame in self.sockets.frames[connection_id]]
+
+    def connect(self, connection_id: str, identity: Identity = ANN) -> None:
+        self.sockets.connect(connection_id)
+        self.connections.open(connection_id, {"user": identity.user, "org": identity.org}, expires_at=2**40)
+
+    def get(self, run_id: str) -> Run:
+        return self.runs.get(run_id)

@@ -1,0 +1,99 @@
+"""What is said of a run when it is over: the gate, the diff, the branch, the cost, the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from sandpiper_cli.narrate import Line, error_text
+from sandpiper_cli.text import neutralise, one_line, seconds
+
+if TYPE_CHECKING:
+    from sandpiper_cli.client import Json, Link
+
+DIFF_LINES = 200
+_WIDE = 160
+_STYLE_OF_STATUS = {"completed": "good", "failed": "bad", "cancelled": "warn", "timed_out": "bad"}
+_STYLE_OF_CHECK = {"passed": "good", "failed": "bad", "known_broken": "warn"}
+
+
+def closing_lines(run: Json, diff: str | None, log: Link | None) -> list[Line]:
+    result = run.get("result") or {}
+    lines = diff_lines(diff, limit=DIFF_LINES, run_id=run["run_id"]) if diff else []
+    lines += _gate_lines(result.get("gate"))
+    lines += [Line("plain", ""), Line(status_style(run["status"]), _outcome(run))]
+    lines += _summary_lines(run, result.get("summary") or "")
+    lines += _facts(result)
+    if log is not None:
+        lines += [Line("plain", f"Log     (until {log.expires_at})"), Line("link", log.url)]
+    return lines
+
+
+def status_style(status: str) -> str:
+    return _STYLE_OF_STATUS.get(status, "status")
+
+
+def gate_table(run: Json) -> Table | None:
+    checks = ((run.get("result") or {}).get("gate") or {}).get("checks") or []
+    if not checks:
+        return None
+    table = Table("check", "result", "took", title="Quality gate", title_justify="left", title_style="bold")
+    for check in checks:
+        style = {"good": "green", "bad": "red", "warn": "yellow"}[_STYLE_OF_CHECK[check["status"]]]
+        took = seconds(check.get("duration_ms", 0) / 1000)
+        table.add_row(one_line(check["command"], _WIDE), Text(check["status"].replace("_", " "), style=style), took)
+    return table
+
+
+def diff_lines(diff: str, *, limit: int | None, run_id: str) -> list[Line]:
+    found = neutralise(diff).rstrip("\n").split("\n")
+    shown = found if limit is None else found[:limit]
+    lines = [Line(_diff_style(line), line) for line in shown]
+    if hidden := len(found) - len(shown):
+        lines.append(Line("dim", f"… {hidden} more lines: sandpiper diff {run_id}"))
+    return lines
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("diff ", "index ", "+++", "---", "new file", "deleted file", "rename ")):
+        return "title"
+    return {"+": "added", "-": "removed", "@": "hunk"}.get(line[:1], "plain")
+
+
+def _outcome(run: Json) -> str:
+    words = f"{run['run_id']} {run['status'].replace('_', ' ')}"
+    reason = error_text(run) if run.get("error") else ""
+    return f"{words}: {reason}" if reason else words
+
+
+def _summary_lines(run: Json, summary: str) -> list[Line]:
+    """Unless the error has said it already."""
+    if not summary or summary in str((run.get("error") or {}).get("message")):
+        return []
+    return [Line("words", text) for text in neutralise(summary).strip().split("\n")]
+
+
+def _gate_lines(gate: Json | None) -> list[Line]:
+    if not gate:
+        return []
+    style = {"passed": "good", "failed": "bad"}.get(gate["status"], "warn")
+    return [Line(style, f"Gate    {gate['status']}: {one_line(gate.get('summary', ''), _WIDE)}")]
+
+
+def _facts(result: Json) -> list[Line]:
+    lines = []
+    if stat := result.get("diff_stat"):
+        counts = f"{stat['files']} files, +{stat['insertions']} -{stat['deletions']}" if stat["files"] else "none"
+        lines.append(Line("plain", f"Changes {counts}"))
+    if commit := result.get("commit"):
+        pushed = "pushed" if commit.get("pushed") else "not pushed"
+        branch = one_line(commit["branch"], _WIDE)
+        lines.append(Line("plain", f"Branch  {branch} at {commit['sha'][:12]} ({pushed})"))
+        lines += [Line("link", one_line(commit["url"], 500))] if commit.get("url") else []
+    if usage := result.get("usage"):
+        taken = sum(usage.get(f"{kind}_tokens", 0) for kind in ("input", "cache_read", "cache_write"))
+        tokens = f"{taken:,} tokens in, {usage['output_tokens']:,} out"
+        lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({usage['turns']} turns, {tokens})"))
+    return lines

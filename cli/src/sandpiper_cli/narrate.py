@@ -1,0 +1,197 @@
+"""Events in words: what a person is told of each. No terminal here, so that it can be tested as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sandpiper_cli.text import byte_size, neutralise, one_line, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandpiper_cli.client import Event
+
+_WIDE = 160
+_TOLD_BY_OTHER_EVENTS = frozenset({"update_plan", "finish"})
+_OUTPUT_ENDS_AT = frozenset({
+    "tool_started", "tool_completed", "tool_failed",
+    "gate_check_started", "gate_check_passed", "gate_check_failed", "gate_check_known_broken",
+})  # fmt: skip
+OUTPUT_LINES = 12  # of one command; the log has the rest
+
+
+class Line(NamedTuple):
+    """`style` is a name that the view turns into colours."""
+
+    style: str
+    text: str
+
+
+Data = dict[str, Any]
+
+
+class Narrator:
+    """Remembers only the output of the command in hand: its unfinished line, and how much of it was shown."""
+
+    def __init__(self, output_lines: int = OUTPUT_LINES) -> None:
+        self._limit = output_lines
+        self._unfinished = ""
+        self._shown = 0
+        self._hidden = 0
+        self._omitted = 0
+
+    def tell(self, event: Event) -> list[Line]:
+        if event.type == "tool_output":
+            self._omitted += int(event.data.get("omitted_bytes") or 0)
+            return self._output(str(event.data.get("text") or event.data.get("preview") or ""))
+        before = self._end_of_output() if event.type in _OUTPUT_ENDS_AT else []
+        teller = _TELLERS.get(event.type)
+        return before + (teller(event.data) if teller else [])
+
+    def _output(self, text: str) -> list[Line]:
+        *lines, self._unfinished = (self._unfinished + neutralise(text)).split("\n")
+        room = max(0, self._limit - self._shown)
+        self._shown += len(lines[:room])
+        self._hidden += len(lines[room:])
+        return [Line("output", f"    {line}") for line in lines[:room]]
+
+    def _end_of_output(self) -> list[Line]:
+        lines = self._output("\n") if self._unfinished else []
+        if self._omitted:
+            lines.append(Line("dim", f"    … {byte_size(self._omitted)} and more in the log"))
+        elif self._hidden:
+            lines.append(Line("dim", f"    … {self._hidden} more lines in the log"))
+        self._shown = self._hidden = self._omitted = 0
+        return lines
+
+
+def plan_lines(plan: Data) -> list[Line]:
+    lines = [Line("plan", f"Plan: {one_line(str(plan.get('summary', '')), _WIDE)}")]
+    lines += [Line("step", f"  ☐ {one_line(str(step), _WIDE)}") for step in plan.get("steps") or ()]
+    return lines
+
+
+def error_text(data: Data) -> str:
+    error = data.get("error")
+    if isinstance(error, dict):
+        return one_line(f"{error.get('message', '')} ({error.get('type', 'internal_error')})", 1000)
+    return one_line(str(data.get("message") or error or data.get("reason") or ""), 1000)
+
+
+def _plan(data: Data) -> list[Line]:
+    return plan_lines(data["plan"] if isinstance(data.get("plan"), dict) else data)
+
+
+def _message(data: Data) -> list[Line]:
+    text = neutralise(str(data.get("text") or data.get("preview") or "")).strip()
+    style = "dim" if data.get("kind") == "thinking" else "words"
+    return [Line(style, line) for line in text.split("\n")] if text else []
+
+
+def _tool_name(data: Data) -> str:
+    return one_line(str(data.get("tool") or "tool"), _WIDE)
+
+
+def _tool_started(data: Data) -> list[Line]:
+    if data.get("tool") in _TOLD_BY_OTHER_EVENTS:
+        return []
+    if data.get("command"):
+        return [Line("command", f"  $ {one_line(str(data['command']), _WIDE)}")]
+    target = one_line(str(data.get("pattern") or data.get("path") or ""), _WIDE)
+    return [Line("tool", f"  • {_tool_name(data)} {target}".rstrip())]
+
+
+def _tool_completed(data: Data) -> list[Line]:
+    code = data.get("exit_code")
+    if code is None:
+        return []
+    took = seconds(float(data.get("duration_ms", 0)) / 1000)
+    return [Line("good" if code == 0 else "bad", f"    exit {code}, {took}")]
+
+
+def _tool_failed(data: Data) -> list[Line]:
+    return [Line("bad", f"    {_tool_name(data)} failed: {error_text(data)}"), *_tool_completed(data)]
+
+
+def _short_sha(sha: object) -> str:
+    return neutralise(str(sha or "?")[:12])
+
+
+def _cloned(data: Data) -> list[Line]:
+    return [Line("status", f"Cloned at {_short_sha(data.get('commit'))}")]
+
+
+def _committed(data: Data) -> list[Line]:
+    subject = str(data.get("message") or "").partition("\n")[0]
+    return [Line("status", f"Commit {_short_sha(data.get('sha'))} {one_line(subject, _WIDE)}")]
+
+
+def _check(mark: str, style: str, note: str = "") -> Callable[[Data], list[Line]]:
+    def tell(data: Data) -> list[Line]:
+        return [Line(style, f"  {mark} {one_line(str(data.get('command', 'check')), _WIDE)}{note}")]
+
+    return tell
+
+
+def _says(style: str, template: str, **defaults: str) -> Callable[[Data], list[Line]]:
+    """One line with fields of the data in it; everything that comes from the data is made harmless."""
+
+    def tell(data: Data) -> list[Line]:
+        fields = {name: one_line(str(data.get(name) or default), _WIDE) for name, default in defaults.items()}
+        return [Line(style, template.format(**fields).rstrip())]
+
+    return tell
+
+
+def _ended(style: str, words: str) -> Callable[[Data], list[Line]]:
+    def tell(data: Data) -> list[Line]:
+        reason = error_text(data)
+        return [Line(style, f"{words}: {reason}" if reason else words)]
+
+    return tell
+
+
+_TELLERS: dict[str, Callable[[Data], list[Line]]] = {
+    "run_queued": _says("status", "Queued"),
+    "run_slot_waiting": _says("status", "Waiting for a free slot, place {position} in line", position="?"),
+    "run_dispatched": _says("status", "Starting a sandbox"),
+    "run_started": _says("status", "Sandbox is up"),
+    "run_suspended": _says("status", "Suspended: {reason}", reason="no reason given"),
+    "run_resumed": _says("status", "Resumed"),
+    "run_recovered": _ended("warn", "The sandbox was lost; going on in a new one"),
+    "run_completed": _says("good", "Run completed"),
+    "run_failed": _ended("bad", "Run failed"),
+    "run_cancelled": _ended("warn", "Run cancelled"),
+    "run_timed_out": _ended("bad", "Run timed out"),
+    "repo_clone_started": _says("status", "Cloning {repo}", repo="the repository"),
+    "repo_clone_completed": _cloned,
+    "git_branch_created": _says("status", "Branch {branch}", branch="?"),
+    "file_changed": _says("file", "    ✎ {path}", path="?"),
+    "prompt_strategy_selected": _says("dim", "Strategy {strategy}: {reason}", strategy="auto", reason=""),
+    "planning_started": _says("status", "Planning"),
+    "planning_completed": _plan,
+    "plan_updated": _plan,
+    "agent_message": _message,
+    "agent_finished": _says("status", "The agent is {status}", status="done"),
+    "agent_turn_failed": _ended("warn", "The model's turn failed"),
+    "agent_no_progress": _ended("warn", "No progress"),
+    "agent_finish_rejected": _ended("warn", "Not finished yet"),
+    "agent_budget_exhausted": _ended("warn", "The budget is used up"),
+    "tool_started": _tool_started,
+    "tool_completed": _tool_completed,
+    "tool_failed": _tool_failed,
+    "gate_checks_selected": _says("status", "Quality gate"),
+    "gate_check_started": _check("$", "command"),
+    "gate_check_passed": _check("✔", "good"),
+    "gate_check_failed": _check("✘", "bad"),
+    "gate_check_known_broken": _check("~", "warn", " (was broken before)"),
+    "gate_repair_started": _says("warn", "The gate is red: back to the agent"),
+    "gate_completed": _says("status", "Gate {status}: {summary}", status="?", summary=""),
+    "gate_skipped": _ended("warn", "Gate skipped"),
+    "story_selected": _says("status", "Story {id} {title}", id="", title=""),
+    "commit_created": _committed,
+    "commit_pushed": _says("good", "Pushed to branch {branch}", branch="?"),
+    "commit_skipped": _ended("dim", "Nothing committed"),
+    "log_stored": _says("dim", "Log stored"),
+    "warning": _ended("warn", "Warning"),
+}

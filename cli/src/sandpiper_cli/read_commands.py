@@ -1,0 +1,171 @@
+"""Commands that look at runs, and `cancel`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads it at run time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sandpiper_cli import exits
+from sandpiper_cli.closing import closing_lines, diff_lines, gate_table, status_style
+from sandpiper_cli.follow import diff_text
+from sandpiper_cli.narrate import Line
+from sandpiper_cli.options import JsonOption, RunArgument, connected
+from sandpiper_cli.output import print_json, stdout_target
+from sandpiper_cli.render import STYLES, is_animated, show, terminal_console
+from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
+from sandpiper_cli.text import byte_size, one_line
+
+if TYPE_CHECKING:
+    from sandpiper_cli.client import Json
+
+
+@connected
+def runs(
+    connection: Connection,
+    *,
+    status: Annotated[str | None, typer.Option(help="Only runs with this status.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Only runs on this repository.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="How many, newest first.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List your runs, newest first.
+
+    Example: sandpiper runs --status failed --limit 5
+    """
+    with connection.api() as api:
+        page = api.runs(status=status, repo=repo, limit=limit)
+    if as_json:
+        print_json(page)
+    elif not page["runs"]:
+        typer.echo('No runs yet: sandpiper run --repo ./my-project "…"')
+    else:
+        _print_runs(page["runs"])
+
+
+@connected
+def show_run(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
+    """Show one run: status, result, cost."""
+    with connection.api() as api:
+        found = api.run(run_id)
+    if as_json:
+        print_json(found)
+        return
+    console = terminal_console()
+    show(console, [Line("title", one_line(found["task"], 500)), Line("dim", _where_and_when(found))])
+    if is_animated(console) and (table := gate_table(found)) is not None:
+        console.print(table)
+    show(console, closing_lines(found, None, None))
+
+
+@connected
+def logs(
+    connection: Connection,
+    *,
+    run_id: RunArgument,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    url: Annotated[bool, typer.Option("--url", help="Print the presigned URL only.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the whole log of a run, however long it is.
+
+    Example: sandpiper logs RUN -o run.log
+    """
+    with connection.api() as api:
+        link = api.logs(run_id)
+        if as_json:
+            print_json(link._asdict())
+        elif url:
+            typer.echo(link.url)
+        elif output is None:
+            api.download(link, stdout_target())
+        else:
+            with output.open("wb") as file:
+                size = api.download(link, file)
+            typer.echo(f"{output}: {byte_size(size)}", err=True)
+
+
+@connected
+def diff(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
+    """Print what a run changed, as a patch.
+
+    Example: sandpiper diff RUN | git apply
+    """
+    with connection.api() as api:
+        if as_json:
+            print_json(api.diff(run_id)._asdict())
+        elif sys.stdout.isatty():
+            show(terminal_console(), diff_lines(diff_text(api, run_id), limit=None, run_id=run_id))
+        else:
+            api.download(api.diff(run_id), sys.stdout.buffer)
+
+
+@connected
+def cancel(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
+    """Stop a run. What it did so far stays in its log."""
+    with connection.api() as api:
+        answer = api.cancel(run_id)
+    print_json(answer) if as_json else typer.echo(f"{run_id} is being cancelled")
+
+
+@connected
+def health(connection: Connection, *, as_json: JsonOption = False) -> None:
+    """Ask the API how it is. Exit code 0 if it is well."""
+    with connection.open_api() as api:
+        answer = api.health()
+    well = answer.get("status") == "healthy"
+    if as_json:
+        print_json(answer)
+    else:
+        _print_health(answer, well=well)
+    raise typer.Exit(exits.COMPLETED if well else exits.API_ERROR)
+
+
+def _print_runs(found: list[Json]) -> None:
+    console = terminal_console()
+    if not is_animated(console):
+        for run in found:
+            typer.echo("\t".join(_row(run)))
+        return
+    table = Table("run", "status", "created", "repository", "task", box=None)
+    for run in found:
+        cells = _row(run)
+        table.add_row(cells[0], Text(cells[1], style=STYLES[status_style(run["status"])]), *cells[2:])
+    console.print(table)
+
+
+def _row(run: Json) -> list[str]:
+    return [
+        run["run_id"],
+        run["status"],
+        run["created_at"],
+        one_line(run.get("repo") or "-", 60),
+        one_line(run["task"], 60),
+    ]
+
+
+def _where_and_when(run: Json) -> str:
+    parts = [
+        run["run_id"],
+        run["status"],
+        run["type"],
+        run.get("repo") or "no repository",
+        f"since {run['created_at']}",
+    ]
+    if run.get("queue_position"):
+        parts.append(f"place {run['queue_position']} in line")
+    return one_line(" · ".join(parts), 500)
+
+
+def _print_health(answer: Json, *, well: bool) -> None:
+    lines = [
+        Line("good" if well else "bad", f"{answer.get('status', 'unknown')} (version {answer.get('version', '?')})")
+    ]
+    lines += [
+        Line("plain", f"  {name}: {one_line(str(state), 200)}") for name, state in answer.get("checks", {}).items()
+    ]
+    show(terminal_console(), lines)

@@ -1,0 +1,108 @@
+"""`sandpiper run` and `sandpiper watch`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sandpiper_cli import exits
+from sandpiper_cli.follow import exit_code_of, follow
+from sandpiper_cli.options import JsonOption, RunArgument, connected
+from sandpiper_cli.output import print_json
+from sandpiper_cli.render import view_for
+from sandpiper_cli.repos import repo_to_send
+from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
+
+if TYPE_CHECKING:
+    from sandpiper_cli.client import Api
+
+
+@connected
+def run(
+    connection: Connection,
+    *,
+    task: Annotated[str, typer.Argument(help="What is to be done, in your own words.")],
+    repo: Annotated[
+        str | None, typer.Option("--repo", "-r", help="owner/repo, an https URL, or ./path of a checkout here.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--type", help="bug-fix, refactoring, documentation, testing, code-review, …")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="sonnet, opus, haiku, or the id of a model.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Branch to push to.")] = None,
+    base: Annotated[str | None, typer.Option(help="Branch to start from.")] = None,
+    commit: Annotated[bool, typer.Option("--commit/--no-commit", help="Commit and push what was done.")] = True,
+    max_turns: Annotated[int | None, typer.Option(min=1, help="Turns of the model, at most.")] = None,
+    timeout: Annotated[int | None, typer.Option(min=30, max=7200, help="Seconds, at most.")] = None,
+    as_json: JsonOption = False,
+    follow_run: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay and show what happens.")] = True,
+    idempotency_key: Annotated[str | None, typer.Option(help="Repeating a start with it gives the same run.")] = None,
+) -> None:
+    """Start a task, and follow it to its end.
+
+    Exit code 0: completed. 1: failed, cancelled or timed out. Ctrl-C leaves the run going.
+    For a private repository put a GitHub token in SANDPIPER_GITHUB_TOKEN.
+
+    Examples:
+
+        sandpiper run --repo ./my-project "Fix the failing test"
+
+        sandpiper run --repo owner/repo --type code-review --no-follow "Review the error handling"
+    """
+    with connection.api() as api:
+        body = _given(
+            task=task,
+            type=kind,
+            repo=None if repo is None else repo_to_send(repo, endpoint_is_local=api.is_local),
+            model=model,
+            branch=branch,
+            base=base,
+            shouldCommit=None if commit else False,
+            max_turns=max_turns,
+            timeoutSeconds=timeout,
+        )
+        started = api.start(body, headers=_headers(idempotency_key))
+        if not follow_run:
+            print_json(started) if as_json else typer.echo(started["run_id"])
+            return
+        _follow_to_exit(api, started["run_id"], after=0, as_json=as_json)
+
+
+@connected
+def watch(
+    connection: Connection,
+    *,
+    run_id: RunArgument,
+    after: Annotated[int, typer.Option(min=0, help="Show only the events after this one.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Follow a run live, from its first event on.
+
+    Exit code as for `run`. The socket may be cut as often as it likes: every event is shown once.
+    """
+    with connection.api() as api:
+        _follow_to_exit(api, run_id, after=after, as_json=as_json)
+
+
+def _follow_to_exit(api: Api, run_id: str, *, after: int, as_json: bool) -> None:
+    try:
+        ended = follow(api, run_id, view_for(as_json=as_json), after=after)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"\nThe run goes on. Watch it: sandpiper watch {run_id}\n           Stop it: sandpiper cancel {run_id}\n"
+        )
+        raise typer.Exit(exits.INTERRUPTED) from None
+    raise typer.Exit(exit_code_of(ended))
+
+
+def _headers(idempotency_key: str | None) -> dict[str, str]:
+    # from the environment only: what is on a command line, every process on the machine can read
+    github_token = os.environ.get("SANDPIPER_GITHUB_TOKEN")
+    return _given(**{"Idempotency-Key": idempotency_key, "X-GitHub-Token": github_token})
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,111 @@
+"""`up` and `demo` without a stack: what they make of its failures and of a run's outcome."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.unit.cli.fake_api import a_run
+from typer.testing import CliRunner
+
+from sandpiper_cli.main import app
+from sandpiper_local import demo, stack
+from sandpiper_local.demo import DemoFailed, check_outcome, check_tests
+from sandpiper_local.errors import AlreadyRunning, LocalError, PortTaken
+from sandpiper_local.sample_repository import create_sample_repository, git, sample_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sandpiper_local.stack import UpOptions
+
+READY = {
+    "event": "ready",
+    "api_url": "http://127.0.0.1:8787",
+    "ws_url": "ws://127.0.0.1:8787/ws",
+    "aws_endpoint": "http://127.0.0.1:4566",
+    "model": "scripted",
+}
+PASSED = a_run(result={"gate": {"status": "passed"}})
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    made = create_sample_repository(tmp_path / "tillroll")
+    git(made, "branch", sample_task().branch)
+    return made
+
+
+def stack_that(monkeypatch: pytest.MonkeyPatch, failure: LocalError | None) -> list[UpOptions]:
+    calls: list[UpOptions] = []
+
+    def up(options: UpOptions, report: Any) -> None:
+        calls.append(options)
+        if failure is not None:
+            raise failure
+        report(READY)
+
+    monkeypatch.setattr(stack, "up", up)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"), [(AlreadyRunning(7, "http://127.0.0.1:1"), 3), (PortTaken(80), 4), (LocalError("no"), 1)]
+)
+def test_a_stack_that_can_not_start_says_why_with_its_own_exit_code(
+    monkeypatch: pytest.MonkeyPatch, failure: LocalError, code: int
+) -> None:
+    stack_that(monkeypatch, failure)
+    result = CliRunner().invoke(app, ["up"])
+    assert (result.exit_code, result.stderr) == (code, f"{failure}\n")
+
+
+def test_up_says_where_it_is_and_who_plays_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    calls = stack_that(monkeypatch, None)
+    result = CliRunner().invoke(app, ["up", "--port", "9000", "--state-dir", str(tmp_path)])
+    assert [(options.port, options.state_dir) for options in calls] == [(9000, tmp_path)]
+    assert result.stdout.startswith("ready\n")
+    assert "http://127.0.0.1:8787" in result.stdout
+    assert "scripted" in result.stdout
+
+
+def test_up_in_json_is_one_message_per_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack_that(monkeypatch, None)
+    assert json.loads(CliRunner().invoke(app, ["up", "--json"]).stdout) == READY
+
+
+def test_a_demo_that_went_wrong_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise DemoFailed("the quality gate did not pass")
+
+    monkeypatch.setattr(demo, "run_demo", fail)
+    result = CliRunner().invoke(app, ["demo"])
+    assert (result.exit_code, result.stderr) == (1, "the quality gate did not pass\n")
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (a_run(status="failed"), "failed"),
+        (a_run(result={"gate": {"status": "skipped"}}), "gate"),
+        (a_run(result=None), "gate"),
+    ],
+)
+def test_the_demo_takes_nothing_less_than_a_completed_run_with_a_green_gate(
+    repository: Path, run: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(DemoFailed, match=reason):
+        check_outcome(run, repository, sample_task())
+
+
+def test_the_demo_wants_to_see_the_branch(repository: Path) -> None:
+    check_outcome(PASSED, repository, sample_task())
+    git(repository, "branch", "--delete", sample_task().branch)
+    with pytest.raises(DemoFailed, match="did not arrive"):
+        check_outcome(PASSED, repository, sample_task())
+
+
+def test_the_demo_runs_the_tests_of_the_branch_itself(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(DemoFailed, match="899"):  # the branch is still at the base, where one test fails
+        check_tests(repository, sample_task().branch, tmp_path / "checkout")

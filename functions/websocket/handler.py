@@ -21,16 +21,17 @@ logger = json_logger("websocket")
 
 def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     request = event["requestContext"]
-    connection_id, route = request["connectionId"], request["routeKey"]
+    # Not the route: that is chosen by what the client writes, and {"action": "$disconnect"} closes nothing.
+    connection_id, kind = request["connectionId"], request["eventType"]
     status = 200
-    match route:
-        case "$connect":
+    match kind:
+        case "CONNECT":
             status = _connect(connection_id, event)
-        case "$disconnect":
+        case "DISCONNECT":
             subscriptions().disconnect(connection_id)
         case _:
             subscriptions().receive(connection_id, event.get("body"), request.get("requestId", ""))
-    logger.info("answered", extra={"route": route, "connection_id": connection_id, "status": status})
+    logger.info("answered", extra={"event": kind, "connection_id": connection_id, "status": status})
     return {"statusCode": status}
 
 

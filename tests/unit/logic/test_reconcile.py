@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from sandpiper.models.run import RunResult
-from tests.unit.logic.world import World
+
+if TYPE_CHECKING:
+    from tests.unit.logic.world import World
 
 
 @pytest.mark.parametrize(("status", "ends"), [("FAILED", "failed"), ("ABORTED", "failed"), ("TIMED_OUT", "timed_out")])

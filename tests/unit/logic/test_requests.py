@@ -101,8 +101,26 @@ def test_the_body_of_seed_002_becomes_a_spec_that_says_what_has_no_effect() -> N
         worker_name="my-worker",
         max_tokens=8192,
         temperature=0.3,
-        unused_options=("temperature",),
+        unused_options=("temperature", "auto_deploy", "worker_name"),
     )
+
+
+@pytest.mark.parametrize(
+    ("option", "is_named"),
+    [
+        ({"temperature": 0.0}, True),
+        ({"create_pr": True}, True),
+        ({"create_pr": False}, False),
+        ({"trust_level": "strict"}, True),
+        ({"trust_level": "trusted"}, False),
+        ({"permission_mode": "plan"}, True),
+        ({"permission_mode": "acceptEdits"}, False),
+    ],
+)
+def test_an_option_without_effect_is_named_unless_it_asks_for_what_happens_anyway(
+    option: dict[str, Any], *, is_named: bool
+) -> None:
+    assert spec({"task": "Fix it", **option}).unused_options == (tuple(option) if is_named else ())
 
 
 @pytest.mark.parametrize(
@@ -132,6 +150,10 @@ def test_every_option_is_taken_in_both_spellings_wherever_it_stands(
         "options": {"task": "Fix it", "options": {written: value}},
     }
     assert getattr(spec(bodies[place]), field) == value
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert spec({"task": "x", "timeoutSeconds": 60.0}).timeout_seconds == 60
 
 
 def test_options_win_over_the_same_name_beside_the_task() -> None:
@@ -184,6 +206,7 @@ def test_nothing_is_committed_if_anything_says_no(options: dict[str, Any], commi
         ({"task": "x" * 32_001}, ["task"]),
         ({"task": "x", "maxTurns": "5"}, ["maxTurns"]),
         ({"task": "x", "max_turns": True}, ["max_turns"]),
+        ({"task": "x", "max_turns": 1.5}, ["max_turns"]),
         ({"task": "x", "options": {"max_turns": 0}}, ["options.max_turns"]),
         ({"task": "x", "options": {"max_turns": 501}}, ["options.max_turns"]),
         ({"task": "x", "timeoutSeconds": 29}, ["timeoutSeconds"]),
@@ -237,8 +260,9 @@ def test_a_path_inside_the_repository_is_taken(path: str) -> None:
 @pytest.mark.parametrize(
     "repo",
     [
-        "", "repo", "../x", "-x", "-x/y", "owner/-x", "owner/..", "owner/.", "owner/repo/../..", "owner/repo/x", "owner /repo",
-        "owner/repo\n", "http://github.com/owner/repo", "ssh://git@github.com/owner/repo", "git@github.com:owner/repo",
+        "", "repo", "../x", "-x", "-x/y", "owner/-x", "owner/..", "owner/.", "owner/repo/../..", "owner/repo/x",
+        "owner /repo", "owner/repo\n", "http://github.com/owner/repo", "ssh://git@github.com/owner/repo",
+        "git@github.com:owner/repo",
         "file:///etc", "https://github.com", "https://github.com/", "https://user:pw@github.com/owner/repo",
         "https://token@github.com/owner/repo", "https://github.com/owner/repo?x=1", "https://github.com/owner/repo#x",
         "https://github.com/owner/../x", "https://github.com/owner/%2e%2e/x", "https://github.com/owner/-x",

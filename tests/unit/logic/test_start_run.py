@@ -51,6 +51,30 @@ def test_a_run_that_cannot_be_started_says_so_and_the_caller_may_try_again() -> 
     assert world.event_types(run.run_id) == ["run_queued", "run_failed"]
 
 
+def test_a_start_whose_answer_was_lost_counts_when_the_run_has_moved_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_and_lose_the_answer(run_id: str, _: object) -> None:
+        world.runs.change(run_id, allowed=("queued",), changes={"status": "provisioning"})
+        raise ConnectionError
+
+    monkeypatch.setattr(world.workflow, "start", start_and_lose_the_answer)
+    assert world.status(world.starter.start(SPEC, ANN, {}).run_id) == "provisioning"
+
+
+def test_the_caller_may_try_again_even_if_the_failure_cannot_be_written_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(workflow=BrokenWorkflow())
+
+    def broken(*_: object, **__: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(world.runs, "change", broken)
+    with pytest.raises(Unavailable):
+        world.starter.start(SPEC, ANN, {})
+
+
 def test_the_same_key_gives_the_same_run(world: World) -> None:
     first = world.starter.start(SPEC, ANN, {}, "k")
     assert world.starter.start(SPEC, ANN, {}, "k").run_id == first.run_id

@@ -79,6 +79,27 @@ def test_a_cancel_in_the_moment_of_queueing_is_not_missed(world: World, monkeypa
     assert world.workflow.answers[token] == {"cancelled": True}
 
 
+@pytest.mark.parametrize("taken_by_others", [0, 1], ids=["a slot", "a place in line"])
+def test_a_run_that_was_ended_in_the_moment_of_joining_keeps_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, taken_by_others: int
+) -> None:
+    others = [world.dispatched() for _ in range(taken_by_others)]
+    run_id = world.start()
+    acquire = world.slots.acquire
+
+    def acquire_after_it_ended(owner: str, run: str, *, limit: int, token: str) -> int:
+        world.steps.finalize(run_id, Ending(error="Aborted"))
+        return acquire(owner, run, limit=limit, token=token)
+
+    monkeypatch.setattr(world.slots, "acquire", acquire_after_it_ended)
+    world.acquire(run_id)
+    monkeypatch.undo()
+    for other in others:
+        world.steps.finalize(other, Ending(cancelled=True))
+    next_token = world.acquire(world.start())
+    assert world.workflow.answers[next_token] == {"cancelled": False}
+
+
 def test_a_slot_that_comes_in_the_moment_of_queueing_is_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = world.dispatched(), world.start()
     acquire = world.slots.acquire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandpiper.logic.control import Controls
 from sandpiper.logic.line import Line
@@ -13,7 +13,6 @@ from sandpiper.logic.start_run import Starter
 from sandpiper.logic.subscriptions import Subscriptions
 from sandpiper.logic.workflow_steps import Steps
 from sandpiper.models.identity import Identity
-from sandpiper.models.run import Run, RunResult, Status
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import (
     FakeBlobs,
@@ -27,6 +26,9 @@ from sandpiper.testing.fakes import (
     FakeSockets,
     FakeWorkflow,
 )
+
+if TYPE_CHECKING:
+    from sandpiper.models.run import Run, RunResult, Status
 
 ANN = Identity(user="ann", org="acme")
 BOB = Identity(user="bob", org="acme")

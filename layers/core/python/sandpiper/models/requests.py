@@ -12,6 +12,7 @@ from pydantic import (
     AliasChoices,
     AliasGenerator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -31,10 +32,10 @@ _CAMEL_IN_THE_SEEDS = frozenset(
 # git check-ref-format, and no leading dash: a name must never be read as an option.
 BRANCH_PATTERN = (
     r"^(?![-./])(?!@$)(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))"
-    r"[^\x00-\x20\x7f-\x9f\ud800-\udfff~^:?*\[\\]*[^\x00-\x20\x7f-\x9f\ud800-\udfff~^:?*\[\\./]$"
+    r"[^\x00-\x20\x7f-\x9f~^:?*\[\\]*[^\x00-\x20\x7f-\x9f~^:?*\[\\./]$"
 )
 # Relative, inside the repository, and neither an option nor one of git's `:(magic)` pathspecs.
-PATH_PATTERN = r"^(?![-/:~])(?!.*(?:^|/)\.\.(?:/|$))[^\x00-\x1f\x7f-\x9f\ud800-\udfff\\]+$"
+PATH_PATTERN = r"^(?![-/:~])(?!.*(?:^|/)\.\.(?:/|$))[^\x00-\x1f\x7f-\x9f\\]+$"
 # Each segment begins with neither a dash nor is it a step upwards.
 _SEGMENT = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._~][A-Za-z0-9._~-]*"
 # A top-level domain is made of letters, so no address in figures (of a metadata service, say) is a host name.
@@ -58,12 +59,21 @@ def _matching(pattern: str, complaint: str) -> tuple[AfterValidator, Any]:
             raise ValueError(complaint)
         return value
 
-    return AfterValidator(check), Field(max_length=limits.MAX_NAME_CHARS, json_schema_extra={"pattern": pattern})
+    return AfterValidator(check), Field(
+        min_length=1, max_length=limits.MAX_NAME_CHARS, json_schema_extra={"pattern": pattern}
+    )
 
 
 _branch_rule, _branch_field = _matching(BRANCH_PATTERN, "is not a valid git branch name")
 _path_rule, _path_field = _matching(PATH_PATTERN, "must be a path inside the repository")
 
+
+def _whole(value: Any) -> Any:
+    """JSON has one kind of number: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
 BranchName = Annotated[str, _branch_field, _branch_rule]
 RelativePath = Annotated[str, _path_field, _path_rule]
 TaskText = Annotated[str, Field(min_length=1, max_length=limits.MAX_TASK_CHARS, pattern=NOT_BLANK)]
@@ -115,11 +125,11 @@ class RunOptions(RequestModel):
     system_prompt: PromptText | None = None
     append_system_prompt: PromptText | None = None
     allowed_tools: Annotated[list[ToolName], Field(max_length=limits.MAX_LIST_ITEMS)] | None = None
-    max_turns: Annotated[int, Field(ge=1, le=limits.MAX_TURNS)] | None = None
-    max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS)] | None = None
+    max_turns: Annotated[Whole, Field(ge=1, le=limits.MAX_TURNS)] | None = None
+    max_tokens: Annotated[Whole, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS)] | None = None
     max_cost_usd: Annotated[float, Field(gt=0, le=limits.MAX_COST_USD)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    timeout_seconds: Annotated[int, Field(ge=limits.MIN_TIMEOUT_SECONDS, le=limits.MAX_TIMEOUT_SECONDS)] | None = None
+    timeout_seconds: Annotated[Whole, Field(ge=limits.MIN_TIMEOUT_SECONDS, le=limits.MAX_TIMEOUT_SECONDS)] | None = None
     auto_deploy: bool | None = None
     worker_name: Annotated[str, Field(max_length=63, pattern=WORKER_PATTERN)] | None = None
     callback_url: Annotated[str, Field(max_length=limits.MAX_URL_CHARS, pattern=URL_PATTERN)] | None = None

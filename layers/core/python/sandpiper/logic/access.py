@@ -1,0 +1,23 @@
+"""Who may see a run: its owner. To everybody else it does not exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandpiper.errors import NotFound
+
+if TYPE_CHECKING:
+    from sandpiper.models.identity import Identity
+    from sandpiper.models.run import Run
+    from sandpiper.ports import Runs
+
+
+def no_such_run(run_id: str) -> NotFound:
+    return NotFound(f"There is no run {run_id}.")
+
+
+def own_run(runs: Runs, run_id: str, identity: Identity) -> Run:
+    run = runs.get(run_id)
+    if run.owner != identity.user:
+        raise no_such_run(run_id)
+    return run

@@ -1,0 +1,201 @@
+"""The steps of the run state machine, each of which Step Functions may repeat.
+
+| step | what can fail | what happens then |
+|---|---|---|
+| acquire_slot | a cancel arrives meanwhile | whoever is second sees the other's write and wakes the execution |
+| prepare | its answer is lost | the status is `provisioning`: the repeat gives the same attempt again |
+| suspend | a cancel arrives meanwhile | as in acquire_slot |
+| recover | its answer is lost | the status is `queued`: the repeat only says "again" again |
+| finalize | after the terminal write | the repeat finds the run ended and does the rest |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sandpiper import limits
+from sandpiper.errors import Conflict, Fenced
+from sandpiper.logic import statuses
+from sandpiper.logic.artifacts import spec_key
+from sandpiper.logic.outcomes import TIMEOUTS, Ending, Outcome, decide, stored_result
+from sandpiper.models.events import NewEvent
+
+if TYPE_CHECKING:
+    from sandpiper.logic.line import Line
+    from sandpiper.models.run import Run
+    from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
+
+Capacity = Literal["FARGATE", "FARGATE_SPOT"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    cancelled: bool
+    attempt: int
+    token_timeout_seconds: int
+    capacity: Capacity
+
+
+@dataclass(frozen=True)
+class Finalized:
+    run: Run
+    just_now: bool  # False: an earlier try of this step, or somebody else, has ended it
+
+
+@dataclass(frozen=True)
+class Steps:
+    runs: Runs
+    line: Line
+    blobs: Blobs
+    secrets: RunSecrets
+    workflow: Workflow
+    sandboxes: Sandboxes
+    clock: Clock
+    use_spot: bool = False
+
+    def acquire_slot(self, run_id: str, token: str) -> None:
+        """Answers on the token: at once, or when the run's turn has come or it is cancelled."""
+        run = self._back_in_line(self.runs.get(run_id))
+        if run.is_terminal or run.cancel_requested:
+            self._answer(token, cancelled=True)
+        elif place := self.line.join(run.owner, run_id, token):
+            self._wait_in_line(run, token, place)
+        else:
+            self._answer(token, cancelled=self._left_because_it_ended(run))
+
+    def prepare(self, run_id: str) -> Prepared:
+        run = self.runs.get(run_id)
+        if not (run.is_terminal or run.cancel_requested) and run.status == "queued":
+            run = self._dispatch(run)
+        return Prepared(
+            cancelled=run.is_terminal or run.cancel_requested,
+            attempt=run.attempt,
+            token_timeout_seconds=(limits.PROVISIONING_SECONDS + run.spec.timeout_seconds + limits.FINISHING_SECONDS),
+            capacity="FARGATE_SPOT" if self.use_spot and run.attempt < limits.MAX_ATTEMPTS else "FARGATE",
+        )
+
+    def suspend(self, run_id: str, token: str, key: str) -> None:
+        """Gives the slot back and keeps the token until somebody resumes or cancels the run."""
+        run = self.runs.get(run_id)
+        result = stored_result(self.blobs, run, key)
+        reason = (result.suspend_reason if result else None) or "paused"
+        events = [] if run.status == "suspended" else [NewEvent(type="run_suspended", data={"reason": reason})]
+        run = self.runs.change(
+            run_id,
+            allowed=(*statuses.before("suspended"), "suspended"),
+            changes={"status": "suspended", "suspend_reason": reason, "resume_token": token, "result": result},
+            events=events,
+        )
+        self.line.leave(run.owner, run_id)
+        if run.cancel_requested:
+            self._answer(token, cancelled=True)
+
+    def recover(self, run_id: str, error: str, cause: str) -> bool:
+        """Whether the run goes on in a new sandbox."""
+        run = self.runs.get(run_id)
+        self.sandboxes.stop_all(run_id, "replaced by the next attempt")
+        if run.status == "queued":
+            return True
+        if not self._may_go_on(run, error):
+            return False
+        data = {"error": error, "cause": cause, "attempt": run.attempt}
+        self.runs.change(
+            run_id,
+            allowed=("provisioning", "running"),
+            changes={"status": "queued"},
+            events=[NewEvent(type="run_recovered", data=data)],
+        )
+        return True
+
+    def finalize(self, run_id: str, ending: Ending) -> Finalized:
+        found = run = self.runs.get(run_id)
+        if not found.is_terminal:
+            run = self._end(run, decide(run, ending, stored_result(self.blobs, run, ending.result_key)), ending)
+        self.line.leave(run.owner, run_id)
+        self.secrets.delete(run_id)
+        self.sandboxes.stop_all(run_id, f"the run is {run.status}")
+        return Finalized(run, just_now=not found.is_terminal)
+
+    def _back_in_line(self, run: Run) -> Run:
+        if run.status != "suspended" or run.cancel_requested:
+            return run
+        return self.runs.change(
+            run.run_id,
+            allowed=("suspended",),
+            changes={"status": "queued", "suspend_reason": None, "resume_token": None},
+            events=[NewEvent(type="run_resumed", data={"reason": run.suspend_reason})],
+        )
+
+    def _wait_in_line(self, run: Run, token: str, place: int) -> None:
+        events = [] if run.queue_position else [NewEvent(type="run_slot_waiting", data={"position": place})]
+        changes = {"resume_token": token, "queue_position": place}
+        try:
+            run = self.runs.change(run.run_id, allowed=("queued",), changes=changes, events=events)
+        except Conflict:
+            # Its turn came in this very moment and it is on its way already, or it has been ended from outside.
+            self._left_because_it_ended(run)
+            return
+        if run.cancel_requested:
+            self._answer(token, cancelled=True)
+
+    def _left_because_it_ended(self, run: Run) -> bool:
+        """Whoever ended the run gave back what it had by then, but not what it has joined since."""
+        ended = self.runs.get(run.run_id).is_terminal
+        if ended:
+            self.line.leave(run.owner, run.run_id)
+        return ended
+
+    def _dispatch(self, run: Run) -> Run:
+        self.blobs.put(spec_key(run.run_id), run.spec.model_dump_json().encode(), content_type="application/json")
+        return self.runs.change(
+            run.run_id,
+            allowed=("queued",),
+            changes={
+                "status": "provisioning",
+                "attempt": run.attempt + 1,
+                "queue_position": None,
+                "resume_token": None,
+                "task_arn": None,
+            },
+            events=[NewEvent(type="run_dispatched", data={"attempt": run.attempt + 1})],
+        )
+
+    def _may_go_on(self, run: Run, error: str) -> bool:
+        if run.is_terminal or run.cancel_requested or error in TIMEOUTS or run.attempt >= limits.MAX_ATTEMPTS:
+            return False
+        handed_in = stored_result(self.blobs, run)
+        return handed_in is None or handed_in.outcome == "suspended"
+
+    def _end(self, run: Run, outcome: Outcome, ending: Ending) -> Run:
+        changes: dict[str, Any] = {
+            "status": outcome.status,
+            "result": outcome.result,
+            "error": outcome.error,
+            "suspend_reason": None,
+            "resume_token": None,
+            "queue_position": None,
+            "ended_at": self.clock.now(),
+        }
+        try:
+            return self.runs.change(
+                run.run_id, allowed=statuses.LIVE, changes=changes, events=[_end_event(outcome, ending)]
+            )
+        except Conflict:
+            return self.runs.get(run.run_id)
+
+    def _answer(self, token: str, *, cancelled: bool) -> None:
+        try:
+            self.workflow.succeed(token, {"cancelled": cancelled})
+        except Fenced:
+            # Somebody else has answered: a cancel, or an earlier try of this step.
+            return
+
+
+def _end_event(outcome: Outcome, ending: Ending) -> NewEvent:
+    data: dict[str, Any] = {"summary": outcome.result.summary if outcome.result else ""}
+    if outcome.error:
+        data["error"] = outcome.error.model_dump()
+    if outcome.result is None and ending.error:
+        data["cause"] = {"error": ending.error, "cause": ending.cause or ""}
+    return NewEvent(type=statuses.EVENT_OF_END[outcome.status], data=data)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.contract.samples import a_run, new_run_id
-from tests.contract.worlds import Aws, Store
 
 from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.models.events import NewEvent
 from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns, FakeSlots
+from tests.contract.samples import a_run, new_run_id
+from tests.contract.worlds import Aws, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,8 @@ import pytest
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws, Store
-
     from sandpiper.ports import Blobs
+    from tests.contract.worlds import Aws, Store
 
 
 @pytest.fixture

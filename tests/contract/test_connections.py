@@ -11,9 +11,8 @@ from sandpiper.errors import AuthenticationError, NotFound
 from sandpiper.testing.fakes import FakeConnections
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws
-
     from sandpiper.ports import Connections
+    from tests.contract.worlds import Aws
 
 ANN = {"user": "ann", "org": None, "scope": "runs:read"}
 

@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
-from tests.contract.samples import a_run, outputs
-from tests.contract.worlds import RETENTION_DAYS
 
 from sandpiper.adapters.connections import DynamoConnections
 from sandpiper.adapters.runs import DynamoRuns
 from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.testing.fakes import FakeBlobs, FakeClock
+from tests.contract.samples import a_run, outputs
+from tests.contract.worlds import RETENTION_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.contract.worlds import Aws
-
     from sandpiper.models.run import Run
+    from tests.contract.worlds import Aws
 
 
 class Wire:

@@ -3,18 +3,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.contract.samples import a_run, new_run_id, outputs
-from tests.contract.worlds import RETENTION_DAYS
 
 from sandpiper.adapters.event_log import EventLog, event_from_item
 from sandpiper.errors import NotFound
 from sandpiper.testing.fakes import FakeClock, FakeEventLog, FakeRuns
+from tests.contract.samples import a_run, new_run_id, outputs
+from tests.contract.worlds import RETENTION_DAYS
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws
-
     from sandpiper import ports
     from sandpiper.models.run import Run
+    from tests.contract.worlds import Aws
 
 type Logged = tuple[ports.EventLog, Run]
 

@@ -4,15 +4,14 @@ import base64
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.contract.samples import a_run
 
 from sandpiper.errors import BadRequest
 from sandpiper.models.spec import RunSpec
+from tests.contract.samples import a_run
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Store
-
     from sandpiper.models.run import Run
+    from tests.contract.worlds import Store
 
 
 def test_runs_are_listed_newest_first_page_by_page(store: Store, owner: str) -> None:

@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import ClientError
-from tests.contract.samples import new_run_id
 
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.testing.fakes import FakeClock, FakeRunSecrets
+from tests.contract.samples import new_run_id
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws
-
     from sandpiper.ports import RunSecrets
+    from tests.contract.worlds import Aws
 
 
 @pytest.fixture(scope="session")

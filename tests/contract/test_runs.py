@@ -6,17 +6,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.contract.samples import a_run, new_run_id, outputs
 
 from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import NewEvent
 from sandpiper.models.run import ErrorInfo, RunResult, Usage
+from tests.contract.samples import a_run, new_run_id, outputs
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Store
-
     from sandpiper.models.run import Run, Status
+    from tests.contract.worlds import Store
 
 LIVE: tuple[Status, ...] = ("queued", "provisioning", "running", "suspended")
 

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
-from tests.contract.samples import new_run_id
 
 from sandpiper.adapters.sandboxes import EcsSandboxes
 from sandpiper.testing.fakes import FakeSandboxes
+from tests.contract.samples import new_run_id
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws
-
     from sandpiper.ports import Sandboxes
+    from tests.contract.worlds import Aws
 
 
 class World(Protocol):

@@ -18,9 +18,8 @@ from sandpiper.testing.fakes import FakeSockets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.contract.worlds import Aws
-
     from sandpiper.ports import Sockets
+    from tests.contract.worlds import Aws
 
 TELLS_ITS_CONNECTION_ID = """
 def handler(event, context):

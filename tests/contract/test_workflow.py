@@ -12,9 +12,8 @@ from sandpiper.errors import Fenced, NotFound
 from sandpiper.testing.fakes import FakeWorkflow
 
 if TYPE_CHECKING:
-    from tests.contract.worlds import Aws
-
     from sandpiper.ports import Workflow
+    from tests.contract.worlds import Aws
 
 
 class World(Protocol):

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from tests.infra.sources import DEFINITION, ROOT
 
 from sandpiper_local.template.state_machine import with_fixed_timeouts
+from tests.infra.sources import DEFINITION, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from tests.infra.sources import DEFINITION, properties, states
 
 from sandpiper import limits
+from tests.infra.sources import DEFINITION, properties, states
 
 TASKS = {name: state for name, state in states().items() if state["Type"] == "Task"}
 LAMBDA_TASKS = {name: task for name, task in TASKS.items() if "lambda" in task["Resource"]}

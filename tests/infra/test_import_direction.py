@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.infra.imports import imports, modules
 from tests.infra.sources import CORE, FUNCTIONS, ROOT, SANDBOX_TASK
 

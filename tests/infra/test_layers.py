@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
+
 from tests.infra.imports import reachable
 from tests.infra.sources import CORE, FUNCTIONS, ROLES, ROOT, function, properties, template
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from tests.infra.sources import ROLES, function, resources, template
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.infra.machine import Machine, running_machine
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.infra.imports import find, reachable
-from tests.infra.sources import ROLES, ROOT, function, properties, resources, template
 
 from sandbox_task.settings import Settings as SandboxSettings
+from tests.infra.imports import find, reachable
+from tests.infra.sources import ROLES, ROOT, function, properties, resources, template
 
 if TYPE_CHECKING:
     from pathlib import Path

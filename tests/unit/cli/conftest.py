@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tests.unit.cli.fake_api import FakeApi
 
 if TYPE_CHECKING:

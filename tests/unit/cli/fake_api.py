@@ -48,6 +48,7 @@ class SocketScript:
 
     frames: list[Any] | None = None  # None: all events after the one asked for
     then_cut: bool = False
+    refusal: dict[str, Any] | None = None  # in place of `subscribed`
 
 
 @dataclass
@@ -165,6 +166,9 @@ class FakeApi:
 
     async def _play(self, socket: web.WebSocketResponse, script: SocketScript, after: int) -> None:
         self.subscriptions.append(after)
+        if script.refusal is not None:
+            await socket.send_json({"type": "error", "error": script.refusal})
+            return
         last = max((found["seq"] for found in self.events), default=0)
         await socket.send_json({"type": "subscribed", "run_id": RUN_ID, "after": after, "last_seq": last})
         replay = [{"type": "event", "event": found} for found in self.events if found["seq"] > after]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import jwt
 import pytest
-from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, a_run, event
 from typer.testing import CliRunner
 
 from sandpiper_cli.main import app
+from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, a_run, event
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, SocketScript, a_run, event
 
 from sandpiper_cli import live
 from sandpiper_cli.client import Api, ApiError, Unreachable
 from sandpiper_cli.live import LiveEvents
+from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, SocketScript, a_run, event
 
 LAST = 12
 
@@ -100,10 +100,20 @@ def test_a_passing_failure_of_the_api_is_waited_out(finished: FakeApi) -> None:
 
 def test_an_error_frame_that_can_not_pass_is_raised(api: FakeApi) -> None:
     refusal = {"type": "not_found", "message": "There is no such run.", "retryable": False}
-    api.sockets = [SocketScript([{"type": "error", "error": refusal}])]
+    api.sockets = [SocketScript(refusal=refusal)]
     api.run = a_run(status="running")
     with pytest.raises(ApiError, match="no such run"):
         followed(api)
+
+
+def test_a_connection_that_the_server_has_forgotten_is_opened_again(
+    finished: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten = {"type": "not_found", "message": "The connection is not open.", "retryable": False}
+    finished.sockets = [SocketScript([*frames(finished, 1, 2), {"type": "error", "error": forgotten}])]
+    monkeypatch.setattr(LiveEvents, "_patiently_from_log", lambda _self: iter(()))  # the socket alone
+    assert followed(finished) == list(range(1, LAST + 1))
+    assert finished.subscriptions == [0, 2]
 
 
 def test_a_wrong_token_is_no_reason_to_try_again(finished: FakeApi) -> None:

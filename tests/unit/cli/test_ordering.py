@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.cli.fake_api import event
 
 from sandpiper_cli.client import event_of
 from sandpiper_cli.ordering import InOrder
+from tests.unit.cli.fake_api import event
 
 
 @given(st.data(), st.integers(0, 5), st.integers(1, 30))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from tests.unit.cli.fake_api import RUN_ID, a_run, event
 
 from sandpiper.models.events import EVENT_TYPES
 from sandpiper_cli.client import Link, event_of
@@ -15,6 +14,7 @@ from sandpiper_cli.closing import closing_lines, diff_lines
 from sandpiper_cli.narrate import OUTPUT_LINES, Narrator
 from sandpiper_cli.render import ConsoleView, Ending, is_animated
 from sandpiper_cli.text import byte_size, neutralise, one_line, seconds
+from tests.unit.cli.fake_api import RUN_ID, a_run, event
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\r\u202egnp.exe"
 

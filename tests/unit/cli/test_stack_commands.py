@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.unit.cli.fake_api import a_run
 from typer.testing import CliRunner
 
 from sandpiper_cli.main import app
@@ -14,6 +13,7 @@ from sandpiper_local import demo, stack
 from sandpiper_local.demo import DemoFailed, check_outcome, check_tests
 from sandpiper_local.errors import AlreadyRunning, LocalError, PortTaken
 from sandpiper_local.sample_repository import create_sample_repository, git, sample_task
+from tests.unit.cli.fake_api import a_run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,78 @@
+"""One local stack for all end-to-end tests: real HTTP, sockets, git and processes, IAM enforced.
+
+def test_…(stack):
+    stack.model.add({...})                       # what the scripted model says, chosen by the task's words
+    stack.client().post("/execute", json={...})  # as user `ann`
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import jwt
+import pytest
+
+from sandpiper_local import aws
+from sandpiper_local.scripted_model.runner import ScriptedModel
+from sandpiper_local.stack import UpOptions, background
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+JWT_SECRET = "a-secret-for-end-to-end-tests-only-0123456789"
+MODEL_KEY = "sk-model-key-of-the-end-to-end-tests"
+
+
+@dataclass(frozen=True)
+class Stack:
+    info: dict[str, Any]
+    model: ScriptedModel
+    state_dir: Path
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def api_url(self) -> str:
+        return str(self.info["api_url"])
+
+    @property
+    def ws_url(self) -> str:
+        return str(self.info["ws_url"])
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        return dict(self.info["outputs"])
+
+    def aws(self, service: str) -> Any:
+        """The client of a service that talks to the embedded AWS as root. Making one takes a while: it is kept."""
+        if service not in self._clients:
+            where = self.info["aws_endpoint"], self.info["region"], self.info["credentials"]
+            self._clients[service] = aws.client(service, *where)
+        return self._clients[service]
+
+    def token(self, user: str = "ann", *, secret: str = JWT_SECRET, algorithm: str = "HS256", **claims: Any) -> str:
+        now = int(time.time())
+        standard = {"sub": user, "org": "acme", "scope": "runs:read runs:write", "iat": now, "exp": now + 3600}
+        return jwt.encode(standard | claims, secret, algorithm)
+
+    def client(self, user: str = "ann", *, token: str | None = None) -> httpx.Client:
+        """An HTTP client of the API. Use it as a context manager."""
+        headers = {"Authorization": f"Bearer {token or self.token(user)}"}
+        return httpx.Client(base_url=self.api_url, headers=headers, timeout=40)
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    state_dir = tmp_path_factory.mktemp("stack")
+    with ScriptedModel() as model:
+        environment = os.environ | {
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": MODEL_KEY,
+            "SANDBOX_JWT_SECRET": JWT_SECRET,
+        }
+        with background(UpOptions(port=0, state_dir=state_dir, environment=environment)) as info:
+            yield Stack(info, model, state_dir)

@@ -1,0 +1,130 @@
+"""Real smart-HTTP git on loopback: `git http-backend` behind GitHub's kind of Basic authentication."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOKEN = "ghs_TokenOfTheTests0123456789"
+
+
+class GitServer:
+    """Bare repositories below `root`; `create` makes one from files."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        handler = type("Handler", (_Handler,), {"root": str(root)})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/{name}.git"
+
+    def create(self, name: str, files: dict[str, str] | None = None) -> str:
+        """The repository's URL; without files it stays empty."""
+        bare = self.root / f"{name}.git"
+        _git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
+        _git("-C", str(bare), "config", "http.receivepack", "true")
+        _git("-C", str(bare), "config", "uploadpack.allowFilter", "true")
+        if files:
+            self.push(name, files)
+        return self.url(name)
+
+    def push(self, name: str, files: dict[str, str], branch: str = "main") -> str:
+        """A commit with these files on top of the branch; its id."""
+        work = self.root / f"{name}-work"
+        if not work.exists():
+            _git("init", "--quiet", "--initial-branch=main", str(work))
+        _git("-C", str(work), "checkout", "--quiet", "-B", branch)
+        for path, content in files.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(content, encoding="utf-8")
+        _git("-C", str(work), "add", "--all")
+        identity = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.com")
+        _git("-C", str(work), *identity, "commit", "--quiet", "--allow-empty", "--message=base")
+        _git("-C", str(work), "push", "--quiet", str(self.root / f"{name}.git"), f"HEAD:refs/heads/{branch}")
+        return _git("-C", str(work), "rev-parse", "HEAD").strip()
+
+    def branches(self, name: str) -> list[str]:
+        return self.git(name, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
+
+    def git(self, name: str, *arguments: str) -> str:
+        return _git("-C", str(self.root / f"{name}.git"), *arguments)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    root = ""
+
+    def do_GET(self) -> None:
+        body = self._body()
+        if self.headers.get("authorization") != _basic(TOKEN):
+            self._answer(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
+            return
+        path, _, query = self.path.partition("?")
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": self.root,
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("content-type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "REMOTE_USER": "x-access-token",
+            "REMOTE_ADDR": "127.0.0.1",
+            "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
+        }
+        backend = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
+        head, _, data = backend.stdout.partition(b"\r\n\r\n")
+        headers = [tuple(line.split(": ", 1)) for line in head.decode().split("\r\n")]
+        status = next((int(value.split()[0]) for name, value in headers if name.lower() == "status"), 200)
+        self._answer(status, [(name, value) for name, value in headers if name.lower() != "status"], data)
+
+    do_POST = do_GET
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+    def _body(self) -> bytes:
+        if self.headers.get("transfer-encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return body
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _basic(token: str) -> str:
+    return f"Basic {base64.b64encode(f'x-access-token:{token}'.encode()).decode()}"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sandbox_task.delivery import branch_name, commit_message, commit_url
+from sandbox_task.settings import read_settings
+from sandpiper.models.run import GateReport
+from sandpiper.models.spec import RunSpec
+
+PASSED = GateReport(status="passed", summary="")
+
+
+def spec(**more: Any) -> RunSpec:
+    return RunSpec(**{"task": "Add a page.\nWith much detail", **more})
+
+
+def subject(spec: RunSpec) -> str:
+    return commit_message(spec, "run-1", "Summary.", PASSED).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("type_", "prefix"),
+    [
+        ("feature-implementation", "feat"),
+        ("bug-fix", "fix"),
+        ("refactoring", "refactor"),
+        ("documentation", "docs"),
+        ("testing", "test"),
+        ("migration", "chore"),
+    ],
+)
+def test_the_subject_is_conventional_by_task_type(type_: str, prefix: str) -> None:
+    assert subject(spec(type=type_)) == f"{prefix}: Add a page"
+
+
+def test_a_subject_that_is_conventional_already_stays() -> None:
+    assert subject(spec(task="fix(api): no more 500s")) == "fix(api): no more 500s"
+
+
+def test_a_long_subject_is_cut_at_a_word() -> None:
+    assert subject(spec(task="word " * 40)).endswith("word…")
+    assert len(subject(spec(task="word " * 40))) <= 72
+
+
+def test_the_message_that_was_asked_for_is_used_with_our_trailers() -> None:
+    message = commit_message(spec(commit_message="My subject\n\nMy body"), "run-1", "Summary.", PASSED)
+    assert message == "My subject\n\nMy body\n\nSandpiper-Run: run-1\nSandpiper-Gate: passed\n"
+
+
+def test_unverified_work_says_so_in_the_commit() -> None:
+    message = commit_message(spec(), "run-1", "", GateReport(status="skipped", summary=""))
+    assert message.endswith("Sandpiper-Gate: skipped (unverified)\n")
+
+
+def test_the_branch_is_named_after_type_task_and_run() -> None:
+    assert (
+        branch_name(spec(task="Add ünïcode & more!"), "run-abcdef")
+        == "sandpiper/feature-implementation-add-n-code-more-abcdef"
+    )
+    assert branch_name(spec(task="你好"), "run-abcdef") == "sandpiper/feature-implementation-task-abcdef"
+    assert branch_name(spec(branch="mine"), "run-abcdef") == "mine"
+
+
+def test_a_commit_has_an_address_only_on_the_github_that_we_know() -> None:
+    github = "https://github.com"
+    assert commit_url(spec(repo_url="https://github.com/o/r.git"), "abc", github) == "https://github.com/o/r/commit/abc"
+    assert commit_url(spec(repo_url="https://github.com.evil/o/r"), "abc", github) is None
+    assert commit_url(spec(), "abc", github) is None
+
+
+def test_settings_take_the_secrets_out_of_the_environment() -> None:
+    environ = {
+        "RUN_ID": "r", "ATTEMPT": "2", "TASK_TOKEN": "t", "ANTHROPIC_API_KEY": "k", "RUNS_TABLE": "a",
+        "EVENTS_TABLE": "b", "ARTIFACTS_BUCKET": "c", "RUN_SECRETS_KEY_ID": "d", "SANDPIPER_SANDBOX": "",
+    }
+    settings = read_settings(environ)
+    assert (settings.attempt, settings.sandpiper_sandbox) == (2, None)
+    assert settings.task_token.get_secret_value() == "t"
+    assert {"TASK_TOKEN", "ANTHROPIC_API_KEY"}.isdisjoint(environ)
+    assert "k" not in repr(settings.anthropic_api_key)

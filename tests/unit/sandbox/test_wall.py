@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.wall import Completed, WallError
+from sandpiper.errors import RunError
+
+if TYPE_CHECKING:
+    from sandbox_task.isolation.launch import Rooms
+    from sandbox_task.isolation.wall import Wall
+
+
+def said(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> str:
+    return outcome(wall, command, timeout=timeout, cwd=cwd)[1]
+
+
+def outcome(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> tuple[Completed, str]:
+    output = bytearray()
+    completed = wall.run(command, timeout=timeout, cwd=cwd, on_output=output.extend)
+    return completed, output.decode()
+
+
+def processes_with(words: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z" and words in (entry / "cmdline").read_text().replace("\0", " "):
+                    found.append(entry.name)
+            except OSError:
+                continue
+    return found
+
+
+def wait_for(condition: object, path: Path) -> None:
+    for _ in range(1000):
+        if path.exists():
+            return
+        time.sleep(0.01)
+    pytest.fail(f"{condition} did not happen")
+
+
+def test_a_command_is_a_real_shell_with_pipes_and_an_exit_code(wall: Wall) -> None:
+    completed, output = outcome(wall, "echo one | tr o 0 && cat <<X\ntwo\nX\nexit 7")
+    assert (completed.exit_code, completed.ended_by, output) == (7, "itself", "0ne\ntwo\n")
+
+
+def test_both_streams_arrive_and_input_is_empty(wall: Wall) -> None:
+    assert said(wall, "cat; echo out; echo err >&2") == "out\nerr\n"
+
+
+def test_commands_run_as_a_user_without_any_privilege(wall: Wall) -> None:
+    status = said(wall, "cat /proc/self/status")
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["Uid"].split()[0] not in {"0", ""}
+    assert [int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [0, 0, 0, 0]
+    assert fields["NoNewPrivs"] == "1"
+
+
+def test_nothing_of_our_environment_reaches_a_command(wall: Wall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "planted-secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
+    names = {line.partition("=")[0] for line in said(wall, "env").splitlines()}
+    assert names <= {
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "TERM", "CI", "PAGER", "PWD", "SHLVL", "_"),
+        *("GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "OLDPWD"),
+    }
+
+
+def test_our_environment_and_memory_can_not_be_read_from_inside(wall: Wall) -> None:
+    script = "for p in /proc/[0-9]*; do cat $p/environ 2>/dev/null | tr '\\0' '\\n'; done"
+    assert f"PYTEST_CURRENT_TEST={os.environ['PYTEST_CURRENT_TEST']}" not in said(wall, script)
+    completed, _ = outcome(wall, f"head -c 1 /proc/{os.getpid()}/mem")
+    assert not completed.succeeded
+
+
+def test_our_private_files_can_not_be_read_from_inside(wall: Wall, rooms: Rooms) -> None:
+    (rooms.private / "token").write_text("planted-secret", encoding="utf-8")
+    completed, output = outcome(wall, f"cat {rooms.private}/token; ls -la {rooms.private}; cat ../private/token")
+    assert not completed.succeeded
+    assert "planted-secret" not in output
+
+
+def test_descriptors_of_ours_are_not_inherited(wall: Wall) -> None:
+    targets = said(wall, "ls -l /proc/self/fd | sed 's/.*-> //'").split()
+    assert all(
+        target.startswith(("pipe:", "/dev/null", "/proc/")) for target in targets if "/" in target or ":" in target
+    )
+
+
+def test_a_timeout_leaves_nothing_alive_not_even_a_daemon(wall: Wall, rooms: Rooms) -> None:
+    nap = "sleep 31.4159"
+    completed, _ = outcome(wall, f"(setsid sh -c '{nap} & exec {nap}' &) ; touch started; {nap}", timeout=1)
+    assert completed.ended_by == "timeout"
+    assert completed.exit_code is None
+    assert (rooms.workspace / "started").exists()
+    assert processes_with(nap) == []
+
+
+def test_an_interrupt_from_another_thread_ends_the_command_at_once(wall: Wall, rooms: Rooms) -> None:
+    results: list[Completed] = []
+    thread = threading.Thread(target=lambda: results.append(outcome(wall, "touch started; sleep 27.1828")[0]))
+    thread.start()
+    wait_for("the start", rooms.workspace / "started")
+    wall.interrupt()
+    thread.join(10)
+    assert [result.ended_by for result in results] == ["interrupt"]
+    assert processes_with("sleep 27.1828") == []
+    assert said(wall, "echo on") == "on\n"
+
+
+def test_closing_the_wall_ends_what_runs_in_the_background(wall: Wall) -> None:
+    said(wall, "(setsid sleep 16.1803 >/dev/null 2>&1 &)")
+    assert processes_with("sleep 16.1803") != []
+    wall.close()
+    assert processes_with("sleep 16.1803") == []
+
+
+def test_a_command_that_kills_the_executor_costs_only_itself(wall: Wall) -> None:
+    completed, _ = outcome(wall, "kill -9 $PPID; sleep 14.1421")
+    assert completed.ended_by == "wall_lost"
+    assert said(wall, "echo back") == "back\n"
+    assert processes_with("sleep 14.1421") == []
+
+
+def test_a_fork_bomb_is_ended_by_the_timeout(wall: Wall) -> None:
+    completed, _ = outcome(wall, "ulimit -u 60; b() { b | b & sleep 13.1313; }; b 2>/dev/null", timeout=1)
+    wall.end_all()
+    assert completed.ended_by in {"timeout", "itself"}
+    assert processes_with("sleep 13.1313") == []
+    assert said(wall, "echo on") == "on\n"
+
+
+def test_output_that_is_larger_than_any_buffer_arrives_whole(wall: Wall) -> None:
+    assert len(said(wall, "head -c 5000000 /dev/zero | tr '\\0' x")) == 5_000_000
+
+
+def test_a_directory_that_is_not_there_is_said_so(wall: Wall) -> None:
+    with pytest.raises(WallError, match=r"No such file or directory: .*/nowhere"):
+        said(wall, "true", cwd="nowhere")
+    assert said(wall, "echo on") == "on\n"
+
+
+def test_files_are_written_and_read_as_the_worker(wall: Wall, rooms: Rooms) -> None:
+    wall.write_file("deep/er/file.bin", b"\0\xff text")
+    assert wall.read_file("deep/er/file.bin", limit=100).data == b"\0\xff text"
+    part = wall.read_file("deep/er/file.bin", offset=3, limit=2)
+    assert (part.data, part.size) == (b"te", 7)
+    assert (rooms.workspace / "deep").stat().st_uid == rooms.workspace.stat().st_uid
+
+
+def test_a_file_that_becomes_shorter_keeps_no_old_end(wall: Wall) -> None:
+    wall.write_file("f", b"long content")
+    wall.write_file("f", b"short")
+    assert wall.read_file("f", limit=100).data == b"short"
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../private/log.txt", "link", "dir/../../x", "linked/new"])
+def test_a_path_that_leads_out_of_the_workspace_is_refused(wall: Wall, rooms: Rooms, path: str) -> None:
+    said(wall, f"ln -s {rooms.private}/secret link; ln -s / linked; mkdir dir")
+    with pytest.raises(WallError, match="outside the workspace"):
+        wall.read_file(path, limit=10)
+    with pytest.raises(WallError, match="outside the workspace"):
+        wall.write_file(path, b"x")
+
+
+def test_a_link_within_the_workspace_may_be_followed(wall: Wall) -> None:
+    said(wall, "echo hi > real; ln -s real link")
+    assert wall.read_file("link", limit=10).data == b"hi\n"
+
+
+def test_special_files_are_refused_and_do_not_hang(wall: Wall) -> None:
+    said(wall, "mkfifo fifo; mkdir directory")
+    for path in ("fifo", "directory"):
+        with pytest.raises(WallError):
+            wall.read_file(path, limit=10)
+
+
+def test_the_bwrap_wall_has_no_network(rooms: Rooms) -> None:
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    wall = put_up_wall("bwrap", rooms, tools=None, worker_uid=10002)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        completed, _ = outcome(wall, f"exec 3<>/dev/tcp/127.0.0.1/{port}")
+    wall.close()
+    assert not completed.succeeded
+
+
+def test_tools_are_read_only_and_come_first(rooms: Rooms, open_dir: Path) -> None:
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    tool = open_dir / "tools" / "bin" / "git"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\necho the tool\n", encoding="utf-8")
+    tool.chmod(0o755)
+    wall = put_up_wall("bwrap", rooms, tools=open_dir / "tools", worker_uid=10002)
+    output = said(wall, f"git; rm {tool}")
+    wall.close()
+    assert output.startswith("the tool\n")
+    assert tool.exists()
+
+
+def test_without_any_wall_the_run_is_refused_with_what_to_install(
+    rooms: Rooms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(RunError, match=r"Install bubblewrap .*bwrap: bwrap is not installed; uid: setpriv"):
+        put_up_wall(None, rooms, tools=None, worker_uid=10002)

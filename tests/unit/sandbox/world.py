@@ -1,0 +1,145 @@
+"""Whole runs of the sandbox on fakes, with a model that says what the test wants."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from sandbox_task.isolation.launch import open_rooms
+from sandbox_task.model.port import Reply, Request, Text, ToolCall, TurnUsage
+from sandbox_task.settings import Backend, Settings
+from sandbox_task.stopping import Stop
+from sandbox_task.supervisor import Services, Supervisor
+from sandpiper.models.events import Event
+from sandpiper.models.run import Run, RunResult
+from sandpiper.models.spec import RunSpec
+from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns, FakeRunSecrets, FakeWorkflow
+from tests.unit.sandbox.git_server import TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+RUN_ID = "run-01jd0000000000000000000abc"
+TASK_TOKEN = "task-token-0123456789"
+MODEL_KEY = "model-key-0123456789"
+
+Call = tuple[str, dict[str, Any]]
+
+
+def plan(*commands: str) -> list[Call]:
+    return [("update_plan", {"summary": "Do it.", "steps": ["one"], "validation_commands": list(commands)})]
+
+
+def run(command: str, **more: Any) -> list[Call]:
+    return [("run_command", {"command": command, **more})]
+
+
+def write(path: str, content: str) -> list[Call]:
+    return [("write_file", {"path": path, "content": content})]
+
+
+def done(summary: str = "Done.") -> list[Call]:
+    return [("finish", {"status": "done", "summary": summary})]
+
+
+class ScriptedModel:
+    """One turn after the other; a turn is a list of calls, or words, or something to do first."""
+
+    name = "claude-sonnet-5-5"
+
+    def __init__(self, turns: Sequence[list[Call] | str | Callable[[], list[Call]]]) -> None:
+        self.requests: list[Request] = []
+        self._turns = iter(turns)
+
+    def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        turn = next(self._turns)
+        said = turn() if callable(turn) else turn
+        usage = TurnUsage(input_tokens=100, output_tokens=10, cost_usd=0.01)
+        if isinstance(said, str):
+            return Reply(blocks=(Text(text=said),) if said else (), stop="end", usage=usage)
+        number = len(self.requests)
+        calls = tuple(
+            ToolCall(id=f"call-{number}-{n}", name=name, arguments=arguments)
+            for n, (name, arguments) in enumerate(said)
+        )
+        return Reply(blocks=calls, stop="tool_calls", usage=usage)
+
+
+@dataclass
+class World:
+    root: Path
+    backend: Backend | None = "bwrap"
+    clock: FakeClock = field(default_factory=FakeClock)
+    blobs: FakeBlobs = field(default_factory=FakeBlobs)
+    secrets: FakeRunSecrets = field(default_factory=FakeRunSecrets)
+    workflow: FakeWorkflow = field(default_factory=FakeWorkflow)
+    stop: Stop = field(default_factory=Stop)
+    exit_code: int | None = None
+
+    def __post_init__(self) -> None:
+        self.runs = FakeRuns(self.clock, blobs=self.blobs)
+
+    def perform(self, spec: RunSpec, turns: Sequence[Any], *, token: str | None = TOKEN) -> ScriptedModel:
+        self._store(spec, token)
+        model = ScriptedModel(turns)
+        rooms = open_rooms(self.root / "sandbox", 10002)
+        services = Services(self.runs, self.blobs, self.secrets, self.workflow, self.clock)
+        supervisor = Supervisor(self._settings(), services, rooms, self.stop, make_model=lambda _name: model)
+        self.exit_code = supervisor.run()
+        return model
+
+    @property
+    def result(self) -> RunResult:
+        return RunResult.model_validate_json(self.blobs.get(self.workflow.answers[TASK_TOKEN]["result_key"]))
+
+    @property
+    def log(self) -> str:
+        return self.blobs.get(f"runs/{RUN_ID}/attempts/1/log.txt").decode()
+
+    @property
+    def diff(self) -> str:
+        return self.blobs.get(f"runs/{RUN_ID}/attempts/1/diff.patch").decode()
+
+    @property
+    def events(self) -> list[Event]:
+        return self.runs.events(RUN_ID, after=0, limit=10_000)
+
+    @property
+    def types(self) -> list[str]:
+        return [event.type for event in self.events]
+
+    def told(self, type_: str) -> list[dict[str, Any]]:
+        return [event.data for event in self.events if event.type == type_]
+
+    def everything_that_left(self) -> str:
+        events = json.dumps([event.data for event in self.events])
+        return events + "".join(body.decode(errors="replace") for body in self.blobs.bodies.values())
+
+    def _store(self, spec: RunSpec, token: str | None) -> None:
+        now = self.clock.now()
+        row = Run(
+            run_id=RUN_ID, owner="user", spec=spec, status="provisioning", attempt=1, created_at=now, updated_at=now
+        )
+        self.runs.create(row, [])
+        self.blobs.put(f"runs/{RUN_ID}/spec.json", spec.model_dump_json().encode(), content_type="application/json")
+        if token:
+            self.secrets.put(RUN_ID, {"github_token": token})
+        self.workflow.wait_on(TASK_TOKEN)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            run_id=RUN_ID,
+            attempt=1,
+            task_token=SecretStr(TASK_TOKEN),
+            anthropic_api_key=SecretStr(MODEL_KEY),
+            runs_table="runs",
+            events_table="events",
+            artifacts_bucket="bucket",
+            run_secrets_key_id="key",
+            sandpiper_sandbox=self.backend,
+        )

@@ -1,0 +1,76 @@
+"""The real template on the embedded AWS: adapt, create the stack, fill in its secrets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, WaiterError
+
+from sandpiper_local import paths
+from sandpiper_local.errors import DeployFailed
+from sandpiper_local.template.adapter import adapt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sandpiper_local.aws import EmbeddedAws
+
+STACK_NAME = "sandpiper"
+_PACKAGES = "sandpiper-packages"
+
+
+@dataclass(frozen=True)
+class Deployed:
+    outputs: dict[str, str]
+    websocket_stage: str
+
+
+def deploy(aws: EmbeddedAws, built: Path, parameters: Mapping[str, str]) -> Deployed:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket=_PACKAGES)
+
+    def upload(key: str, content: bytes) -> str:
+        s3.put_object(Bucket=_PACKAGES, Key=key, Body=content)
+        return f"s3://{_PACKAGES}/{key}"
+
+    template = adapt(built, parameters, region=aws.region, layers=paths.LAYERS, upload=upload)
+    upload("template.json", json.dumps(template).encode())
+    outputs = _create_stack(aws, f"{aws.endpoint}/{_PACKAGES}/template.json", parameters)
+    stages = aws.client("apigatewayv2").get_stages(ApiId=outputs["WebSocketApiId"])["Items"]
+    return Deployed(outputs, stages[0]["StageName"])
+
+
+def _create_stack(aws: EmbeddedAws, template_url: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    cloudformation = aws.client("cloudformation")
+    try:
+        cloudformation.create_stack(
+            StackName=STACK_NAME,
+            TemplateURL=template_url,
+            Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"],
+        )
+        waiter = cloudformation.get_waiter("stack_create_complete")
+        waiter.wait(StackName=STACK_NAME, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+    except ClientError as error:
+        raise DeployFailed(f"the embedded AWS refuses the template: {error.response['Error']['Message']}") from error
+    except WaiterError as error:
+        raise DeployFailed(f"the stack could not be created: {_failures(cloudformation)}") from error
+    stack = cloudformation.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
+    return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+
+def _failures(cloudformation: Any) -> str:
+    stack = cloudformation.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
+    events = cloudformation.describe_stack_events(StackName=STACK_NAME)["StackEvents"]
+    failed = [event for event in events if event["ResourceStatus"].endswith("FAILED")]
+    reasons = [f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', '')}" for event in failed]
+    return "; ".join([stack["StackStatus"], stack.get("StackStatusReason", ""), *reasons])
+
+
+def put_secrets(aws: EmbeddedAws, outputs: Mapping[str, str], *, jwt_secret: str, model_key: str) -> None:
+    secrets = aws.client("secretsmanager")
+    secrets.put_secret_value(SecretId=outputs["JwtSecretArn"], SecretString=jwt_secret)
+    secrets.put_secret_value(SecretId=outputs["ModelKeySecretArn"], SecretString=model_key)

@@ -1,0 +1,41 @@
+"""`python -m sandpiper_local.ecs_agent SETTINGS_JSON`, with the root's credentials in the environment."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import boto3
+
+from sandpiper_local.ecs_agent.agent import Agent, Settings
+
+_POLL_SECONDS = 0.2
+
+
+def main(text: str) -> None:
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    logging.getLogger("sandpiper_local").setLevel(logging.INFO)
+    given = json.loads(text)
+    settings = Settings(
+        cluster=given["cluster"],
+        task_stopped_function=given["task_stopped_function"],
+        endpoint=given["endpoint"],
+        region=given["region"],
+        logs=Path(given["logs"]),
+        scratch=Path(given["scratch"]),
+        tools=Path(given["tools"]) if given["tools"] else None,
+    )
+    agent = Agent(settings, ecs=boto3.client("ecs"), sts=boto3.client("sts"), functions=boto3.client("lambda"))
+    stop = threading.Event()
+    # the tasks are stopped by the kernel when this process ends
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    while not stop.wait(_POLL_SECONDS):
+        agent.poll()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,101 @@
+"""Ending processes for good on Linux. Standard library only: the guardian and every task start through here."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+_POLL_SECONDS = 0.02
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")
+
+
+def become_subreaper() -> None:
+    """Orphans below this process become its children, so that none gets out of sight."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int, signum: signal.Signals) -> Callable[[], None]:
+    """A `preexec_fn`: the kernel sends `signum` when the parent's spawning thread ends, however that happens."""
+
+    def before_exec() -> None:
+        _prctl(PR_SET_PDEATHSIG, signum)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return before_exec
+
+
+def descendants(root: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (parent := _parent_of(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry.name))
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _parent_of(process: Path) -> int | None:
+    try:
+        stat = (process / "stat").read_text(errors="replace")
+    except OSError:
+        return None  # it ended while we looked
+    # the name in parentheses may itself contain spaces and parentheses
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def reap() -> dict[int, int]:
+    """Collect every child that has ended: exit codes by pid, 128 + n for signal n as containers report it."""
+    ended: dict[int, int] = {}
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0] != 0:
+            code = os.waitstatus_to_exitcode(found[1])
+            ended[found[0]] = code if code >= 0 else 128 - code
+    return ended
+
+
+def signal_all(pids: list[int], signum: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signum)
+
+
+def end_descendants(grace_seconds: float) -> None:
+    """SIGTERM to the children, time to tidy up, then SIGKILL to whatever is left, until nothing is.
+
+    Call it in a subreaper only: elsewhere an orphan escapes to init while its parent is being killed.
+    """
+    me = os.getpid()
+    signal_all(_children(me), signal.SIGTERM)
+    deadline = time.monotonic() + grace_seconds
+    while descendants(me) and time.monotonic() < deadline:
+        reap()
+        time.sleep(_POLL_SECONDS)
+    while left := descendants(me):
+        signal_all(left, signal.SIGKILL)
+        reap()
+        time.sleep(_POLL_SECONDS)
+
+
+def _children(pid: int) -> list[int]:
+    return [child for child in descendants(pid) if _parent_of(Path(f"/proc/{child}")) == pid]

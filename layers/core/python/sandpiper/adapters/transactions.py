@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-TRIES = 30
+TRIES = 60  # fifty runs of one owner that start at once all get through
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.5
 GIVE_UP_SECONDS = 20  # a try against a dead endpoint takes seconds

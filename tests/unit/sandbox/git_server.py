@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = next((int(value.split()[0]) for name, value in headers if name.lower() == "status"), 200)
         self._answer(status, [(name, value) for name, value in headers if name.lower() != "status"], data)
 
-    do_POST = do_GET
+    do_POST = do_GET  # noqa: N815 - the base class's name
 
     def log_message(self, *_: object) -> None:
         """Quiet."""

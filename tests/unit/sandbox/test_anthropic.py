@@ -40,7 +40,7 @@ def test_a_reply_becomes_our_own_words() -> None:
 
 
 def test_a_conversation_is_translated_both_ways() -> None:
-    replies = [{"text": "Hi.", "tools": [{"name": "echo"}]}, {"text": "Bye."}]
+    replies: list[dict[str, Any]] = [{"text": "Hi.", "tools": [{"name": "echo"}]}, {"text": "Bye."}]
     with ScriptedModel([scenario(*replies)]) as server:
         first = model(server).complete(request())
         call = next(block for block in first.blocks if isinstance(block, ToolCall))
@@ -54,7 +54,7 @@ def test_a_conversation_is_translated_both_ways() -> None:
         sent = server.requests[-1]
     assert reply.blocks == (Text(text="Bye."),)
     assert reply.stop == "end"
-    body = sent["body"] if "body" in sent else sent
+    body = sent["body"]
     assert body["messages"][1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": "s"}
     assert body["messages"][2]["content"][0]["is_error"] is True
 
@@ -63,7 +63,7 @@ def test_no_tool_is_forced_and_the_cache_is_marked_at_the_system_and_at_the_end(
     with ScriptedModel([scenario({"text": "Hi."})]) as server:
         model(server).complete(request())
         sent = server.requests[-1]
-    body = sent["body"] if "body" in sent else sent
+    body = sent["body"]
     assert body["model"] == "claude-sonnet-5-5"
     assert {"tool_choice", "temperature"}.isdisjoint(body)
     assert body["system"][0]["cache_control"] == {"type": "ephemeral"}

@@ -72,8 +72,15 @@ def test_a_commit_has_an_address_only_on_the_github_that_we_know() -> None:
 
 def test_settings_take_the_secrets_out_of_the_environment() -> None:
     environ = {
-        "RUN_ID": "r", "ATTEMPT": "2", "TASK_TOKEN": "t", "ANTHROPIC_API_KEY": "k", "RUNS_TABLE": "a",
-        "EVENTS_TABLE": "b", "ARTIFACTS_BUCKET": "c", "RUN_SECRETS_KEY_ID": "d", "SANDPIPER_SANDBOX": "",
+        "RUN_ID": "r",
+        "ATTEMPT": "2",
+        "TASK_TOKEN": "t",
+        "ANTHROPIC_API_KEY": "k",
+        "RUNS_TABLE": "a",
+        "EVENTS_TABLE": "b",
+        "ARTIFACTS_BUCKET": "c",
+        "RUN_SECRETS_KEY_ID": "d",
+        "SANDPIPER_SANDBOX": "",
     }
     settings = read_settings(environ)
     assert (settings.attempt, settings.sandpiper_sandbox) == (2, None)

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from sandbox_task.gate.checks import select_checks
 from sandbox_task.gate.gate import _report
 from sandbox_task.options import Options, parse_options
-from sandbox_task.workspace.repository import Repository
 from sandpiper.errors import RunError
 from sandpiper.models.run import CheckResult, CheckStatus, Plan
+
+if TYPE_CHECKING:
+    from sandbox_task.workspace.repository import Repository
 
 
 class Tree:

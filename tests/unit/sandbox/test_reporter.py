@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,10 +9,15 @@ from sandbox_task.logfile import LogFile
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
 from sandbox_task.stopping import Stop
-from sandpiper.models.events import Event, NewEvent
 from sandpiper.models.run import Run
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import FakeClock, FakeRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sandpiper.models.events import Event, NewEvent
 
 
 class FlakyRuns(FakeRuns):

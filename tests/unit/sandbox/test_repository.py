@@ -21,7 +21,7 @@ FILES = {"a.txt": "one\n", "dir/b.txt": "two\n", ".gitignore": "*.log\n"}
 
 
 def spec(url: str | None, **more: str) -> RunSpec:
-    return RunSpec(task="t", repo="o/r" if url else None, repo_url=url, **more)  # type: ignore[arg-type]
+    return RunSpec(task="t", repo="o/r" if url else None, repo_url=url, **more)
 
 
 def cloned(rooms: Rooms, wall: Wall, spec: RunSpec, token: str | None = TOKEN) -> Repository:
@@ -146,7 +146,8 @@ def test_the_tree_has_new_deleted_renamed_binary_and_mode_changes(
     repository = cloned(rooms, wall, spec(git_server.create("r", files)))
     do(
         wall,
-        "rm gone; chmod +x tool; mv old new; printf 'a\\0b' > bin; echo more >> a.txt; echo no > hidden.log; mkdir -p __pycache__; touch __pycache__/x.pyc",
+        "rm gone; chmod +x tool; mv old new; printf 'a\\0b' > bin; echo more >> a.txt; echo no > hidden.log;"
+        "mkdir -p __pycache__; touch __pycache__/x.pyc",
     )
     tree = repository.take_tree(wall)
     repository.write_diff(tree, tmp_path / "diff")
@@ -224,7 +225,8 @@ def test_what_is_planted_in_the_workspaces_own_git_never_runs(
         f"""printf '{trap}' > trap; chmod 755 trap; mkdir -p .git/hooks
         for hook in pre-commit post-commit pre-push post-index-change post-checkout; do cp trap .git/hooks/$hook; done
         git config core.fsmonitor "$PWD/trap"; git config core.hooksPath "$PWD"; git config diff.external "$PWD/trap"
-        git config filter.x.clean "$PWD/trap"; echo '* filter=x diff=x' > .gitattributes; git config diff.x.textconv "$PWD/trap"
+        git config filter.x.clean "$PWD/trap"; git config diff.x.textconv "$PWD/trap"
+        echo '* filter=x diff=x' > .gitattributes
         git config core.sshCommand "$PWD/trap"; git config credential.helper "$PWD/trap"; git config core.worktree /
         """,
     )

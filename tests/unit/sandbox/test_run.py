@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ def test_what_a_check_leaves_behind_is_not_committed(world: World, git_server: G
 
 
 def test_a_story_is_marked_in_the_same_commit(world: World, git_server: GitServer) -> None:
-    prd = '{"userStories": [\n  {"id": "US-1", "title": "The answer", "passes": false},\n  {"id": "US-2", "title": "x"}]}\n'
+    prd = '{"userStories": [\n  {"id": "US-1", "title": "The answer", "passes": false},\n  {"id": "US-2"}]}\n'
     world.perform(
         spec(git_server.create("r", {**CHECKED, "prd.json": prd}), task="Do US-1"),
         [plan(), write("answer", "42\n"), done()],
@@ -336,6 +337,13 @@ def test_five_megabytes_of_output_are_whole_in_the_log(world: World, git_server:
     assert sum(len(data["text"]) for data in world.told("tool_output")) < 100_000
 
 
+def test_tools_that_do_not_exist_here_are_named(world: World, git_server: GitServer) -> None:
+    world.perform(
+        spec(git_server.create("r", FILES), allowed_tools=("WebFetch", "Bash")), [plan(), run("true"), done()]
+    )
+    assert world.told("warning")[0]["tools"] == ["WebFetch"]
+
+
 def test_the_repositorys_setup_runs_before_the_agent(world: World, git_server: GitServer) -> None:
     files = {**FILES, ".gitignore": "ready\n", ".sandpiper.yml": "setup: touch ready\ninstructions: Be brief.\n"}
     model = world.perform(spec(git_server.create("r", files)), [plan(), run("ls ready"), done()])
@@ -358,6 +366,7 @@ def test_without_a_wall_nothing_is_run(world: World, git_server: GitServer, monk
     assert "Install bubblewrap" in world.result.error.message
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_the_same_run_works_behind_the_other_wall(world: World, git_server: GitServer) -> None:
     world.backend = "uid"
     world.perform(spec(git_server.create("r", CHECKED)), [plan(), write("answer", "42\n"), done()])

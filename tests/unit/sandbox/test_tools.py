@@ -112,6 +112,10 @@ def test_allowed_tools_give_a_read_only_task_nothing_to_write_with(wall: Wall) -
     assert names(spec, wall) == {"update_plan", "finish", "read_file"}
 
 
+def test_allowed_tools_that_name_none_of_ours_allow_none_of_ours(wall: Wall) -> None:
+    assert names(RunSpec(task="t", allowed_tools=("WebFetch",)), wall) == {"update_plan", "finish"}
+
+
 def test_tools_and_system_prompt_stay_small() -> None:
     from sandbox_task.agent.tools.toolbox import Toolbox  # noqa: PLC0415
     from sandbox_task.stopping import Stop  # noqa: PLC0415

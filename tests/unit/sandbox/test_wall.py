@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
 
+NAP = f"sleep 31.{os.getpid()}"  # tests of another process must not be mistaken for ours
+
 
 def said(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> str:
     return outcome(wall, command, timeout=timeout, cwd=cwd)[1]
@@ -99,45 +101,44 @@ def test_descriptors_of_ours_are_not_inherited(wall: Wall) -> None:
 
 
 def test_a_timeout_leaves_nothing_alive_not_even_a_daemon(wall: Wall, rooms: Rooms) -> None:
-    nap = "sleep 31.4159"
-    completed, _ = outcome(wall, f"(setsid sh -c '{nap} & exec {nap}' &) ; touch started; {nap}", timeout=1)
+    completed, _ = outcome(wall, f"(setsid sh -c '{NAP} & exec {NAP}' &) ; touch started; {NAP}", timeout=1)
     assert completed.ended_by == "timeout"
     assert completed.exit_code is None
     assert (rooms.workspace / "started").exists()
-    assert processes_with(nap) == []
+    assert processes_with(NAP) == []
 
 
 def test_an_interrupt_from_another_thread_ends_the_command_at_once(wall: Wall, rooms: Rooms) -> None:
     results: list[Completed] = []
-    thread = threading.Thread(target=lambda: results.append(outcome(wall, "touch started; sleep 27.1828")[0]))
+    thread = threading.Thread(target=lambda: results.append(outcome(wall, f"touch started; {NAP}")[0]))
     thread.start()
     wait_for("the start", rooms.workspace / "started")
     wall.interrupt()
     thread.join(10)
     assert [result.ended_by for result in results] == ["interrupt"]
-    assert processes_with("sleep 27.1828") == []
+    assert processes_with(NAP) == []
     assert said(wall, "echo on") == "on\n"
 
 
 def test_closing_the_wall_ends_what_runs_in_the_background(wall: Wall) -> None:
-    said(wall, "(setsid sleep 16.1803 >/dev/null 2>&1 &)")
-    assert processes_with("sleep 16.1803") != []
+    said(wall, f"(setsid {NAP} >/dev/null 2>&1 &)")
+    assert processes_with(NAP) != []
     wall.close()
-    assert processes_with("sleep 16.1803") == []
+    assert processes_with(NAP) == []
 
 
 def test_a_command_that_kills_the_executor_costs_only_itself(wall: Wall) -> None:
-    completed, _ = outcome(wall, "kill -9 $PPID; sleep 14.1421")
+    completed, _ = outcome(wall, f"kill -9 $PPID; {NAP}")
     assert completed.ended_by == "wall_lost"
     assert said(wall, "echo back") == "back\n"
-    assert processes_with("sleep 14.1421") == []
+    assert processes_with(NAP) == []
 
 
 def test_a_fork_bomb_is_ended_by_the_timeout(wall: Wall) -> None:
-    completed, _ = outcome(wall, "ulimit -u 60; b() { b | b & sleep 13.1313; }; b 2>/dev/null", timeout=1)
+    completed, _ = outcome(wall, f"ulimit -u 60; b() {{ b | b & {NAP}; }}; b 2>/dev/null", timeout=1)
     wall.end_all()
     assert completed.ended_by in {"timeout", "itself"}
-    assert processes_with("sleep 13.1313") == []
+    assert processes_with(NAP) == []
     assert said(wall, "echo on") == "on\n"
 
 

@@ -13,15 +13,16 @@ from sandbox_task.model.port import Reply, Request, Text, ToolCall, TurnUsage
 from sandbox_task.settings import Backend, Settings
 from sandbox_task.stopping import Stop
 from sandbox_task.supervisor import Services, Supervisor
-from sandpiper.models.events import Event
 from sandpiper.models.run import Run, RunResult
-from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns, FakeRunSecrets, FakeWorkflow
 from tests.unit.sandbox.git_server import TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from sandpiper.models.events import Event
+    from sandpiper.models.spec import RunSpec
 
 RUN_ID = "run-01jd0000000000000000000abc"
 TASK_TOKEN = "task-token-0123456789"

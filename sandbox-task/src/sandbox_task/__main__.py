@@ -1,0 +1,103 @@
+"""`python -m sandbox_task`: the process in the container. Everything real is put together here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.session import get_session
+
+from sandbox_task.isolation.launch import open_rooms
+from sandbox_task.model.anthropic import AnthropicModel, import_early
+from sandbox_task.privileges import become_supervisor, guard_own_memory
+from sandbox_task.settings import Settings, read_settings
+from sandbox_task.stopping import Stop
+from sandbox_task.supervisor import Services, Supervisor
+from sandpiper.adapters import aws
+from sandpiper.adapters.blobs import S3Blobs
+from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.run_secrets import KmsRunSecrets
+from sandpiper.adapters.runs import DynamoRuns
+from sandpiper.adapters.workflow import StepFunctionsWorkflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+
+def main() -> int:
+    become_supervisor(os.environ)
+    guard_own_memory()
+    settings = read_settings(os.environ)
+    import_early()
+    stop = Stop()
+    _stop_on_sigterm(stop)
+    with _work_dir(settings) as root:
+        return _supervisor(settings, root, stop).run()
+
+
+def _supervisor(settings: Settings, root: Path, stop: Stop) -> Supervisor:
+    return Supervisor(
+        settings,
+        _services(settings),
+        open_rooms(root, settings.worker_uid),
+        stop,
+        make_model=lambda name: AnthropicModel(
+            name, api_key=settings.anthropic_api_key.get_secret_value(), base_url=settings.anthropic_base_url
+        ),
+        known_secrets=_own_credentials(),
+    )
+
+
+@contextmanager
+def _work_dir(settings: Settings) -> Iterator[Path]:
+    """The one that was named, or a new one that goes with the run."""
+    if settings.sandbox_work_dir:
+        yield settings.sandbox_work_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="sandpiper-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+def _services(settings: Settings) -> Services:
+    clock = SystemClock()
+    dynamodb, blobs = aws.client("dynamodb"), S3Blobs(aws.client("s3"), bucket=settings.artifacts_bucket)
+    runs = DynamoRuns(
+        dynamodb, runs_table=settings.runs_table, events_table=settings.events_table, blobs=blobs, clock=clock
+    )
+    secrets = KmsRunSecrets(
+        dynamodb,
+        aws.client("kms"),
+        runs_table=settings.runs_table,
+        key_id=settings.run_secrets_key_id,
+        clock=clock,
+    )
+    workflow = StepFunctionsWorkflow(aws.client("stepfunctions"), state_machine_arn="")
+    return Services(runs, blobs, secrets, workflow, clock)
+
+
+def _own_credentials() -> list[str]:
+    """What the SDK signs with, so that it can be hidden wherever it turns up."""
+    credentials = get_session().get_credentials()
+    if credentials is None:
+        return []
+    frozen = credentials.get_frozen_credentials()
+    return [value for value in (frozen.access_key, frozen.secret_key, frozen.token) if value]
+
+
+def _stop_on_sigterm(stop: Stop) -> None:
+    def on_sigterm(_signal: int, _frame: FrameType | None) -> None:
+        # a thread of its own: the handler may interrupt code that holds a lock which stopping needs
+        threading.Thread(target=stop.request, args=("terminated",), daemon=True).start()
+
+    signal.signal(signal.SIGTERM, on_sigterm)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

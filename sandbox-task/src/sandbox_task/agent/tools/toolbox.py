@@ -1,0 +1,103 @@
+"""The tools of one run. A call that is wrong in any way is answered to the model, never raised."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from pydantic import ValidationError
+
+from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
+from sandbox_task.agent.tools.planning import Finish
+from sandbox_task.isolation.wall import WallError
+from sandbox_task.model.port import ToolCall, ToolResult, ToolSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sandbox_task.agent.ports import Sink
+    from sandbox_task.stopping import Stop
+
+
+class Tool[A: Arguments](Protocol):
+    name: ClassVar[str]
+    description: ClassVar[str]
+    writes: ClassVar[bool]
+    arguments: type[A]
+
+    def shown(self, arguments: A) -> Mapping[str, Any]:
+        """What of the call the events show."""
+
+    def run(self, arguments: A, call_id: str) -> Outcome:
+        """Raises ToolError or WallError."""
+
+
+class Toolbox:
+    """`finish` is set once the agent has said that it is done."""
+
+    def __init__(self, tools: Sequence[Tool[Any]], sink: Sink, stop: Stop) -> None:
+        self.specs = tuple(_spec(tool) for tool in tools)
+        self.finish: Finish | None = None
+        self._tools = {tool.name: tool for tool in tools}
+        self._sink, self._stop = sink, stop
+
+    def call(self, call: ToolCall) -> ToolResult:
+        self._stop.check()
+        started = time.monotonic()
+        try:
+            tool = self._find(call.name)
+            arguments = _parse(tool, call.arguments)
+            self._sink.emit("tool_started", tool_id=call.id, tool=call.name, **tool.shown(arguments))
+            outcome = tool.run(arguments, call.id)
+        except (ToolError, WallError) as error:
+            self._sink.emit(
+                "tool_failed", tool_id=call.id, tool=call.name, error=str(error), duration_ms=_since(started)
+            )
+            return ToolResult(call_id=call.id, content=str(error), is_error=True)
+        self._stop.check()
+        self._sink.emit(
+            "tool_completed", **{"tool_id": call.id, "tool": call.name, "duration_ms": _since(started), **outcome.data}
+        )
+        if isinstance(arguments, Finish):
+            self.finish = arguments
+        return ToolResult(call_id=call.id, content=outcome.content)
+
+    def take_finish(self) -> Finish | None:
+        finish, self.finish = self.finish, None
+        return finish
+
+    def _find(self, name: str) -> Tool[Any]:
+        if name not in self._tools:
+            raise ToolError(f"There is no tool {name!r}. There are: {', '.join(self._tools)}.")
+        return self._tools[name]
+
+
+def _parse(tool: Tool[Any], raw: dict[str, Any]) -> Arguments:
+    try:
+        parsed: Arguments = tool.arguments.model_validate(raw)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()
+        )
+        raise ToolError(f"Wrong arguments for {tool.name}: {wrong}") from error
+    return parsed
+
+
+def _spec(tool: Tool[Any]) -> ToolSpec:
+    schema = tool.arguments.model_json_schema()
+    return ToolSpec(name=tool.name, description=tool.description, parameters=_without_titles(schema))
+
+
+def _without_titles(schema: Any) -> Any:
+    """Titles and defaults repeat what the model can see; without them the request is a third smaller."""
+    if isinstance(schema, dict):
+        dropped = ("title", "default") if "type" in schema or "anyOf" in schema or "properties" in schema else ()
+        kept = {key: value for key, value in schema.items() if key not in dropped or not isinstance(value, str | None)}
+        return {key: _without_titles(value) for key, value in kept.items()}
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    return schema
+
+
+def _since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

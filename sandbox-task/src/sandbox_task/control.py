@@ -1,0 +1,83 @@
+"""The threads beside the work: one says that we live, one listens to what people and the clock want of us."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from sandpiper import limits
+from sandpiper.errors import Fenced, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox_task.stopping import Stop
+    from sandpiper.models.run import Run
+    from sandpiper.ports import Runs, Workflow
+
+
+class Control:
+    """A store that fails for a while is no reason to stop; being told that we are not the one any more is."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        workflow: Workflow,
+        stop: Stop,
+        *,
+        run_id: str,
+        attempt: int,
+        token: str,
+        on_trouble: Callable[[str], None],
+    ) -> None:
+        self._runs, self._workflow, self._stop = runs, workflow, stop
+        self._run_id, self._attempt, self._token = run_id, attempt, token
+        self._on_trouble = on_trouble
+        self._deadline: float | None = None
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        for name, every, action in (
+            ("heartbeat", limits.HEARTBEAT_EVERY_SECONDS, self._beat),
+            ("control", limits.CONTROL_POLL_SECONDS, self._look),
+        ):
+            threading.Thread(target=self._repeat, args=(every, action), name=name, daemon=True).start()
+
+    def set_deadline(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+    def confirm_current(self) -> None:
+        """Before anything that can't be undone. Raises Fenced."""
+        run = self._runs.get(self._run_id)
+        if not self._is_mine(run):
+            self._stop.request("fenced")
+            raise Fenced("Another attempt has taken over this run.")
+
+    def close(self) -> None:
+        self._over.set()
+
+    def _repeat(self, every: float, action: Callable[[], None]) -> None:
+        while not self._over.is_set() and not self._stop.is_fenced:
+            try:
+                action()
+            except (Fenced, NotFound):
+                self._stop.request("fenced")
+            except Exception as error:  # noqa: BLE001 - whatever the adapters raise, the next round may succeed
+                self._on_trouble(f"{threading.current_thread().name}: {error!r}")
+            self._over.wait(every)
+
+    def _beat(self) -> None:
+        self._workflow.heartbeat(self._token)
+
+    def _look(self) -> None:
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self._stop.request("timed_out")
+        run = self._runs.get(self._run_id)
+        if not self._is_mine(run):
+            self._stop.request("fenced")
+        elif run.cancel_requested:
+            self._stop.request("cancelled")
+
+    def _is_mine(self, run: Run) -> bool:
+        return run.attempt == self._attempt and not run.is_terminal

@@ -1,0 +1,114 @@
+"""Backend `bwrap`: namespaces by bubblewrap. No network at all, a read-only system, the workspace and nothing else.
+
+As root no user namespace is used: B then has a user id of its own, and places under /root can be bound.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox_task.isolation.launch import (
+    Launch,
+    Rooms,
+    drop_to,
+    limited_executor,
+    own_python,
+    program,
+    worker_environment,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+WORKSPACE = "/workspace"
+HOME = "/home/worker"
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ssl",
+    "ca-certificates",
+    "alternatives",
+    "localtime",
+    "mime.types",
+)
+
+
+def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Launch:
+    as_root = os.geteuid() == 0
+    uid = worker_uid if as_root else os.geteuid()
+    argv = [
+        program("bwrap"),
+        *("--die-with-parent", "--new-session"),
+        *(_root_namespaces() if as_root else ("--unshare-all", "--cap-drop", "ALL")),
+        *_system(),
+        *_etc(rooms, uid),
+        *_own_places(tools),
+        *("--perms", "0755", "--dir", "/home"),
+        *("--bind", str(rooms.home), HOME),
+        *("--bind", str(rooms.workspace), WORKSPACE),
+        *("--chdir", WORKSPACE, "--"),
+        *(drop_to(uid) if as_root else ()),
+        *limited_executor(str(own_python()), own_namespace=True),
+    ]
+    env = worker_environment(home=HOME, tools=tools)
+    return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True)
+
+
+def _root_namespaces() -> tuple[str, ...]:
+    return ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup")
+
+
+def _system() -> Iterable[str]:
+    for place in _SYSTEM:
+        if Path(place).is_symlink():
+            yield from ("--symlink", str(Path(place).readlink()), place)
+        else:
+            yield from ("--ro-bind-try", place, place)
+    yield from ("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp")  # noqa: S108 - B's own
+    yield from ("--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108 - B's own
+
+
+def _etc(rooms: Rooms, uid: int) -> Iterable[str]:
+    files = {
+        "passwd": f"root:x:0:0:root:/:/bin/false\nworker:x:{uid}:{uid}:worker:{HOME}:/bin/sh\n",
+        "group": f"root:x:0:\nworker:x:{uid}:\n",
+        "hosts": "127.0.0.1 localhost\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    }
+    own = rooms.root / "etc"
+    own.mkdir(exist_ok=True)
+    yield from ("--perms", "0755", "--dir", "/etc")
+    for name, content in files.items():
+        (own / name).write_text(content, encoding="utf-8")
+        (own / name).chmod(0o644)
+        yield from ("--ro-bind", str(own / name), f"/etc/{name}")
+    for name in _ETC:
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _own_places(tools: Path | None) -> Iterable[str]:
+    """The executor's interpreter and the tools, at the paths they have outside, where their links lead."""
+    places = {own_python().parent.parent}
+    if tools:
+        places |= {tools, *_link_targets(tools / "bin" / "python3")}
+    for place in sorted(places):
+        if not place.is_relative_to("/usr"):
+            yield from (part for parent in _parents(place) for part in ("--perms", "0755", "--dir", str(parent)))
+            yield from ("--ro-bind", str(place), str(place))
+
+
+def _link_targets(link: Path) -> set[Path]:
+    """The prefixes that a virtual environment's interpreter leads to, link by link."""
+    targets = set()
+    while link.is_symlink():
+        link = Path(os.path.normpath(link.parent / link.readlink()))
+        targets |= {link.parent.parent, link.resolve().parent.parent}
+    return {target for target in targets if target.is_dir()}
+
+
+def _parents(place: Path) -> list[Path]:
+    return [parent for parent in reversed(place.parents) if parent != Path("/")]

@@ -1,0 +1,48 @@
+"""Which wall can be put up here: the one that is asked for, or the best one that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sandbox_task.isolation import bwrap, uid
+from sandbox_task.isolation.executor_wall import ExecutorWall
+from sandbox_task.isolation.launch import Launch, Rooms
+from sandbox_task.isolation.wall import Wall, WallError
+from sandpiper import limits
+from sandpiper.errors import RunError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sandbox_task.settings import Backend
+
+_Plan = Callable[..., Launch]
+_BACKENDS: dict[Backend, _Plan] = {"bwrap": bwrap.plan, "uid": uid.plan}
+
+
+def put_up_wall(forced: Backend | None, rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Wall:
+    reasons = []
+    for name in [forced] if forced else _BACKENDS:
+        try:
+            return _proven(ExecutorWall(_BACKENDS[name](rooms, tools=tools, worker_uid=worker_uid)))
+        except WallError as error:
+            reasons.append(f"{name}: {error}")
+    raise RunError(
+        "internal_error",
+        "Commands can't be isolated here, so nothing was run. Install bubblewrap and util-linux, or start the sandbox "
+        f"as root in a container of its own. ({'; '.join(reasons)})",
+    )
+
+
+def _proven(wall: Wall) -> Wall:
+    """One that lets a command run in the workspace. Raises WallError."""
+    try:
+        done = wall.run("true", timeout=limits.KILL_SECONDS, on_output=lambda _data: None)
+    except WallError:
+        wall.close()
+        raise
+    if done.succeeded:
+        return wall
+    wall.close()
+    raise WallError(f"a command can't run ({done.ended_by}, exit code {done.exit_code})")

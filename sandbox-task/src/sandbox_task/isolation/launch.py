@@ -1,0 +1,114 @@
+"""What both backends have in common: the rooms of a run, B's environment, and how the executor is started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox_task.isolation import executor
+from sandbox_task.isolation.wall import WallError
+from sandpiper import limits
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """`private` is A's alone; `workspace` and `home` are B's. B can't rename them: their parent is A's."""
+
+    root: Path
+    private: Path
+    workspace: Path
+    home: Path
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How one backend starts the executor, and what B sees once it runs."""
+
+    backend: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    workspace: str
+    own_namespace: bool
+
+
+def open_rooms(root: Path, worker_uid: int) -> Rooms:
+    """Safe to repeat: as root first, then as the supervisor that root has become."""
+    rooms = Rooms(root, root / "private", root / "workspace", root / "home")
+    root.mkdir(parents=True, exist_ok=True)
+    for room, mode in ((rooms.private, 0o700), (rooms.workspace, 0o775), (rooms.home, 0o775)):
+        if not room.exists():
+            room.mkdir()
+            room.chmod(mode)
+    if os.geteuid() == 0:
+        root.chmod(0o711)
+        for room in (rooms.workspace, rooms.home):
+            os.chown(room, worker_uid, worker_uid)
+    return rooms
+
+
+def worker_environment(*, home: str, tools: Path | None) -> dict[str, str]:
+    """An allow-list: nothing of A's environment is handed on."""
+    path = [str(tools / "bin")] if tools else []
+    return {
+        "PATH": ":".join([*path, "/usr/local/bin", "/usr/bin", "/bin"]),
+        "HOME": home,
+        "USER": "worker",
+        "LOGNAME": "worker",
+        "SHELL": "/bin/sh",
+        "TMPDIR": "/tmp",  # noqa: S108 - B's own on bwrap, the container's on uid
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "CI": "1",
+        "PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def drop_to(worker_uid: int) -> list[str]:
+    """Become B for good. The bounding set needs a right that only root has; no_new_privs makes up for it."""
+    everything = ["--bounding-set=-all"] if os.geteuid() == 0 else []
+    return [
+        program("setpriv"),
+        f"--reuid={worker_uid}",
+        f"--regid={worker_uid}",
+        "--clear-groups",
+        "--no-new-privs",
+        "--inh-caps=-all",
+        "--ambient-caps=-all",
+        *everything,
+        "--",
+    ]
+
+
+def limited_executor(python: str, *, own_namespace: bool) -> list[str]:
+    bounds = {
+        "nproc": limits.WALL_PROCESSES,
+        "nofile": limits.WALL_OPEN_FILES,
+        "fsize": limits.WALL_FILE_BYTES,
+        "cpu": limits.WALL_CPU_SECONDS,
+        "core": 0,
+    }
+    source = Path(executor.__file__).read_text(encoding="utf-8")
+    return [
+        program("prlimit"),
+        *(f"--{name}={value}:{value}" for name, value in bounds.items()),
+        "--",
+        *(python, "-I", "-S", "-c", source, "namespace" if own_namespace else "shared"),
+    ]
+
+
+def own_python() -> Path:
+    """The interpreter beneath the virtual environment that A may run in."""
+    return Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+
+
+def program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise WallError(f"{name} is not installed")
+    return path

@@ -1,0 +1,68 @@
+"""The wall, as the rest of the sandbox sees it: everything that a model or a repository decides happens behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Literal, Protocol
+
+OutputSink = Callable[[bytes], None]
+Ending = Literal["itself", "timeout", "interrupt", "wall_lost"]
+
+
+class WallError(Exception):
+    """The wall can't be put up, or something behind it can't be done; in words."""
+
+
+class WallLost(WallError):
+    """What is behind the wall answers no more."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a command ended. `exit_code` is None when it did not end by itself."""
+
+    exit_code: int | None
+    ended_by: Ending
+    duration_ms: int
+
+    @property
+    def succeeded(self) -> bool:
+        return self.exit_code == 0
+
+
+@dataclass(frozen=True)
+class FilePart:
+    data: bytes
+    size: int
+
+
+class Wall(Protocol):
+    backend: str
+    workspace: str  # where commands find it, which is not always where A does
+
+    def run(
+        self,
+        command: str,
+        *,
+        cwd: str = ".",
+        timeout: float,
+        on_output: OutputSink,
+        stdin: IO[bytes] | None = None,
+    ) -> Completed:
+        """Run a shell command in `cwd` of the workspace. At `timeout` everything behind the wall is killed."""
+
+    def read_file(self, path: str, *, offset: int = 0, limit: int) -> FilePart:
+        """Raises WallError in words."""
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Raises WallError in words."""
+
+    def interrupt(self) -> None:
+        """Kill everything behind the wall, from any thread; a running command ends as interrupted."""
+
+    def end_all(self) -> None:
+        """Kill everything behind the wall; it stays up for the next command."""
+
+    def close(self) -> None:
+        """Kill everything behind the wall, for good."""

@@ -1,0 +1,119 @@
+"""Where everything that happens in a run goes: into its event log, in order, and into its log file, in full."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from sandbox_task.output import CommandOutput
+from sandpiper import limits
+from sandpiper.errors import Fenced
+from sandpiper.models.events import EventType, NewEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sandbox_task.logfile import LogFile
+    from sandbox_task.redaction import Redactor
+    from sandbox_task.stopping import Stop
+    from sandpiper.ports import Runs
+
+_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+_CLOSE_SECONDS = 60.0
+
+
+class Reporter:
+    """Events come from any thread and leave from one. An attempt that is fenced reports nothing more."""
+
+    def __init__(self, runs: Runs, run_id: str, *, attempt: int, redactor: Redactor, log: LogFile, stop: Stop) -> None:
+        self._runs, self._run_id, self._attempt = runs, run_id, attempt
+        self._redactor, self._log, self._stop = redactor, log, stop
+        self._lock = threading.RLock()
+        self._stored = threading.Condition(self._lock)
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._queue: list[NewEvent] = []
+        self._outputs: list[CommandOutput] = []
+        self._ended = False
+        self._sender = threading.Thread(target=self._send_all, name="reporter", daemon=True)
+        self._sender.start()
+
+    def emit(self, type_: EventType, **data: Any) -> None:
+        clean = self._redactor.data(data)
+        self._log.event(type_, clean)
+        self._enqueue(NewEvent(type=type_, data=clean))
+
+    def note(self, text: str) -> None:
+        """For the log only."""
+        self._log.event("note", {"text": self._redactor.text(text)})
+
+    @contextmanager
+    def output(self, **data: Any) -> Iterator[CommandOutput]:
+        """The output of one command; `data` says in each tool_output event whose it is."""
+        clean = self._redactor.data(data)
+        output = CommandOutput(
+            self._redactor,
+            self._log,
+            lambda part: self._enqueue(NewEvent(type="tool_output", data={**clean, **part})),
+        )
+        with self._lock:
+            self._outputs.append(output)
+        try:
+            yield output
+        finally:
+            with self._lock:
+                self._outputs.remove(output)
+            output.close()
+
+    def flush(self) -> None:
+        """Returns when everything that was emitted so far is stored, or never will be."""
+        with self._stored:
+            self._stored.wait_for(lambda: not self._queue or self._ended, _CLOSE_SECONDS)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._wake.set()
+        self._sender.join(_CLOSE_SECONDS)
+
+    def _enqueue(self, event: NewEvent) -> None:
+        with self._lock:
+            self._queue.append(event)
+        self._wake.set()
+
+    def _send_all(self) -> None:
+        try:
+            while not self._stop.is_fenced and not (self._closing.is_set() and not self._queue):
+                self._wake.wait(limits.FLUSH_SECONDS)
+                self._wake.clear()
+                for output in tuple(self._outputs):
+                    output.flush_if_due()
+                self._send_queued()
+        finally:
+            with self._stored:
+                self._ended = True
+                self._stored.notify_all()
+
+    def _send_queued(self) -> None:
+        while (batch := self._queue[: limits.EVENTS_PER_TRANSACTION]) and self._store(batch):
+            with self._stored:
+                del self._queue[: len(batch)]
+                self._stored.notify_all()
+
+    def _store(self, batch: list[NewEvent]) -> bool:
+        """Keeps trying: a store that is away for a while delays events and loses none."""
+        for seconds in itertools.chain(_RETRY_SECONDS, itertools.repeat(_RETRY_SECONDS[-1])):
+            try:
+                self._runs.append(self._run_id, batch, attempt=self._attempt)
+            except Fenced:
+                self._stop.request("fenced")
+            except Exception as error:  # noqa: BLE001 - whatever the store's adapter raises, the events are kept
+                self._log.event("note", {"text": f"events could not be stored, trying again: {error!r}"})
+                time.sleep(seconds)
+            else:
+                return True
+            if self._stop.is_fenced:
+                return False
+        raise AssertionError("repeats for ever")

@@ -1,0 +1,48 @@
+"""The sandbox's environment, read once at the edge. What is secret is taken out of it at the same moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import SecretStr, field_validator
+
+from sandpiper.models.base import Model
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+Backend = Literal["bwrap", "uid"]
+_SECRET_NAMES = ("TASK_TOKEN", "ANTHROPIC_API_KEY")
+
+
+class Settings(Model):
+    run_id: str
+    attempt: int
+    task_token: SecretStr
+    anthropic_api_key: SecretStr = SecretStr("")
+    runs_table: str
+    events_table: str
+    artifacts_bucket: str
+    run_secrets_key_id: str
+    github_url: str = "https://github.com"
+    anthropic_base_url: str | None = None
+    sandpiper_sandbox: Backend | None = None
+    sandbox_tools_dir: Path | None = None
+    sandbox_work_dir: Path | None = None
+    worker_uid: int = 10002
+    commit_author_name: str = "Sandpiper"
+    commit_author_email: str = "sandpiper@users.noreply.github.com"
+
+    @field_validator("anthropic_base_url", "sandpiper_sandbox", "sandbox_tools_dir", "sandbox_work_dir", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: object) -> object:
+        return value or None
+
+
+def read_settings(environ: MutableMapping[str, str]) -> Settings:
+    """Raises pydantic's ValidationError, which names what is missing."""
+    values = {name: environ[name.upper()] for name in Settings.model_fields if name.upper() in environ}
+    for name in _SECRET_NAMES:
+        environ.pop(name, None)
+    return Settings.model_validate(values)

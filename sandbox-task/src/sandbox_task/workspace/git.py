@@ -1,0 +1,135 @@
+"""Git as A runs it: with its own git directory, outside the tree that B writes, and deaf to every setting in there.
+
+Each setting here answers an attack that worked without it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
+
+from sandpiper import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "credential.helper=",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "http.proxy=",
+    "http.followRedirects=false",
+    "gc.auto=0",
+    "commit.gpgSign=false",
+    "transfer.fsckObjects=true",
+    "advice.detachedHead=false",
+    "core.quotePath=false",
+)
+
+
+class GitError(Exception):
+    def __init__(self, action: str, complaint: str) -> None:
+        super().__init__(f"git {action}: {complaint}")
+        self.complaint = complaint
+
+
+class Git:
+    def __init__(self, git_dir: Path, work_tree: Path, *, url: str | None = None, token: str | None = None) -> None:
+        self.git_dir, self.work_tree = git_dir, work_tree
+        self._scheme = "http" if url and urlsplit(url).scheme == "http" else "https"  # and never anything else
+        self._askpass = _write_askpass(git_dir.parent, url, token) if url and token else None
+
+    def run(
+        self,
+        *arguments: str,
+        seconds: float = limits.GIT_SECONDS,
+        stdin: bytes | None = None,
+        extra_env: Mapping[str, str] | None = None,
+        work_tree: Path | None = None,
+        stdout: BinaryIO | None = None,
+    ) -> bytes:
+        """What git printed. Raises GitError with what it complained about."""
+        process = subprocess.Popen(
+            [*self._program(work_tree or self.work_tree), *arguments],
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=stdout or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**self._env(), **(extra_env or {})},
+            cwd="/",
+            start_new_session=True,
+        )
+        try:
+            printed, complaint = process.communicate(stdin, timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise GitError(arguments[0], f"timed out after {seconds:.0f} s") from error
+        if process.returncode != 0:
+            raise GitError(arguments[0], complaint.decode(errors="replace").strip() or f"exit {process.returncode}")
+        return printed or b""
+
+    def text(self, *arguments: str, stdin: bytes | None = None) -> str:
+        return self.run(*arguments, stdin=stdin).decode(errors="surrogateescape").strip()
+
+    def _program(self, work_tree: Path) -> list[str]:
+        settings = [*_CONFIG, f"protocol.{self._scheme}.allow=always"]
+        return [
+            "git",
+            f"--git-dir={self.git_dir}",
+            f"--work-tree={work_tree}",
+            *(part for setting in settings for part in ("-c", setting)),
+        ]
+
+    def _env(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.git_dir.parent),
+            "LANG": "C",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ALLOW_PROTOCOL": self._scheme,
+            "GIT_SSH_COMMAND": "/bin/false",
+            "GIT_ASKPASS": str(self._askpass or "/bin/false"),
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+        }
+
+
+def _write_askpass(private: Path, url: str, token: str) -> Path:
+    """Answers git's question for this one host and no other; the token is in a file of A's, in no argument."""
+    parts = urlsplit(url)
+    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    with_user = f"{parts.scheme}://x-access-token@{parts.netloc.rpartition('@')[2]}"
+    secret, script = private / "token", private / "askpass"
+    _write_private(secret, token, 0o600)
+    _write_private(
+        script,
+        f"""#!/bin/sh
+case "$1" in
+{shlex.quote(f"Username for '{origin}': ")}) echo x-access-token ;;
+{shlex.quote(f"Password for '{with_user}': ")}) cat {shlex.quote(str(secret))} ;;
+*) exit 1 ;;
+esac
+""",
+        0o700,
+    )
+    return script
+
+
+def _write_private(path: Path, content: str, mode: int) -> None:
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        file.write(content)

@@ -1,0 +1,84 @@
+"""What the remote repository has, and which commit a run starts from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandbox_task.workspace import complaints
+from sandbox_task.workspace.git import Git, GitError
+from sandpiper import limits
+from sandpiper.errors import RunError
+
+if TYPE_CHECKING:
+    from sandpiper.models.spec import RunSpec
+
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Start:
+    """`ref` is what is fetched (a full ref or a commit id); `name` is for people. Neither: nothing is there yet."""
+
+    ref: str | None
+    name: str | None
+    continues_branch: bool = False
+
+
+def find_start(git: Git, spec: RunSpec) -> Start:
+    """Raises RunError in words."""
+    repo = spec.repo or spec.repo_url or ""
+    for name in filter(None, (spec.branch, spec.base)):
+        _require_valid_name(git, name)
+    refs, default = _list_refs(git, spec, repo)
+    if spec.branch and f"refs/heads/{spec.branch}" in refs:
+        return Start(f"refs/heads/{spec.branch}", spec.branch, continues_branch=True)
+    if spec.base:
+        return _named(spec.base, refs, repo)
+    if default:
+        return Start(default, default.removeprefix("refs/heads/"))
+    if _is_empty(git, repo, spec):
+        return Start(None, None)
+    raise RunError("repository_error", f"The repository {repo} has no default branch: name one with `base`.")
+
+
+def _named(base: str, refs: set[str], repo: str) -> Start:
+    for ref in (f"refs/heads/{base}", f"refs/tags/{base}"):
+        if ref in refs:
+            return Start(ref, base)
+    if _SHA.fullmatch(base):
+        return Start(base, base)
+    raise RunError("repository_error", f"The repository {repo} has no branch or tag {base!r} to start from.")
+
+
+def _list_refs(git: Git, spec: RunSpec, repo: str) -> tuple[set[str], str | None]:
+    """The refs that matter, and the one that HEAD points to."""
+    names = [f"refs/heads/{name}" for name in filter(None, (spec.branch, spec.base))]
+    tags = [f"refs/tags/{spec.base}"] if spec.base else []
+    refs, default = set(), None
+    for line in _ls_remote(git, repo, "--symref", "--", "origin", "HEAD", *names, *tags).splitlines():
+        value, _, ref = line.partition("\t")
+        if value.startswith("ref: "):
+            default = value.removeprefix("ref: ")
+        else:
+            refs.add(ref)
+    return refs, default if "HEAD" in refs else None
+
+
+def _is_empty(git: Git, repo: str, spec: RunSpec) -> bool:
+    return not _ls_remote(git, repo or str(spec.repo_url), "--heads", "--", "origin")
+
+
+def _ls_remote(git: Git, repo: str, *arguments: str) -> str:
+    try:
+        return git.run("ls-remote", *arguments, seconds=limits.GIT_SECONDS).decode(errors="surrogateescape")
+    except GitError as error:
+        raise complaints.while_reading(error, repo) from error
+
+
+def _require_valid_name(git: Git, name: str) -> None:
+    try:
+        git.run("check-ref-format", f"refs/heads/{name}")
+    except GitError as error:
+        raise RunError("repository_error", f"{name!r} is no name that a branch can have.") from error

@@ -31,7 +31,7 @@ bench: setup ## measure; writes bench/results.md
 	@$(BIN)/python -m bench
 
 openapi: setup ## write docs/openapi.json from the routes
-	@$(BIN)/python scripts/openapi.py
+	@PYTHONPATH=functions $(BIN)/python scripts/openapi.py
 
 lock: setup ## resolve dependencies again
 	@scripts/lock

@@ -1,4 +1,4 @@
-"""Import time of each handler against the libraries it could have imported, interleaved so that noise hits all alike."""
+"""Import time of each handler against the libraries it could have imported, by turns so that noise hits all alike."""
 
 from __future__ import annotations
 

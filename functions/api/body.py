@@ -23,8 +23,12 @@ def read_json_object(text: str) -> dict[str, Any]:
 
 
 def require_json(event: dict[str, Any]) -> None:
-    """Powertools would read a form as well, and make a puzzling complaint of what `curl -d` sends by default."""
-    content_type = event.get("headers", {}).get("content-type", "application/json")
+    """Refuses other types of content, and takes the header away: Powertools would read it by rules of its own.
+
+    It would parse a form, make a puzzling complaint of what `curl -d` sends by default, and fail on a type in capitals
+    or on that of an empty body, which says nothing.
+    """
+    content_type = event.get("headers", {}).pop("content-type", "application/json")
     if event.get("body") and content_type.partition(";")[0].strip().lower() != "application/json":
         message = "must be application/json"
         raise BadRequest(f"Content-Type {message}.", details=[{"field": "content-type", "message": message}])

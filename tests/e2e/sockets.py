@@ -22,9 +22,10 @@ from sandpiper.models.spec import RunSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from conftest import Stack
-    from tests.e2e.support import Person
     from websockets.sync.client import ClientConnection
+
+    from tests.e2e.conftest import Stack
+    from tests.e2e.support import Person
 
 FRAME_SECONDS = 30.0
 

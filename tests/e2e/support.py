@@ -7,6 +7,7 @@ import subprocess
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +17,10 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from conftest import Stack
+    from tests.e2e.conftest import Stack
 
 ENDED = frozenset({"completed", "failed", "cancelled", "timed_out"})
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 
 
 def wait_for[T](look: Callable[[], T | None], *, seconds: float = WAIT_SECONDS, every: float = 0.1) -> T:
@@ -99,6 +100,38 @@ class Person:
                 return
             yield events
             after = events[-1]["seq"]
+
+
+@dataclass
+class Case:
+    """A run that was started, in a repository and by a person of its own: what came of it is asked for later.
+
+    Modules start theirs all at once, because runs go on side by side.
+    """
+
+    person: Person
+    run_id: str
+    repository: Path
+
+    @cached_property
+    def run(self) -> dict[str, Any]:
+        return self.person.end_of(self.run_id)
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        assert self.run["status"] in ENDED
+        return self.person.events(self.run_id)
+
+    @property
+    def outcome(self) -> tuple[str, str | None]:
+        return self.run["status"], (self.run["error"] or {}).get("type")
+
+    @property
+    def branches(self) -> list[str]:
+        return git("for-each-ref", "--format=%(refname:short)", "refs/heads", at=self.repository).splitlines()
+
+    def told(self, type_: str) -> list[dict[str, Any]]:
+        return of_type(self.events, type_)
 
 
 def types_of(events: list[dict[str, Any]]) -> list[str]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.e2e.support import (
+    Case,
     Person,
     finishes,
     git,
     make_repository,
     new_task,
-    of_type,
     plans,
     play,
     refusal,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from conftest import Stack
+    from tests.e2e.conftest import Stack
 
 SEED_000: dict[str, Any] = {
     "task": "feature-implementation",
@@ -72,34 +72,24 @@ SEED_002: dict[str, Any] = {
 }
 
 
-@dataclass
-class Played:
-    """A body that was sent, and all that came of it."""
-
-    run: dict[str, Any]
-    events: list[dict[str, Any]]
-    repository: Path
-    person: Person
-
-
 @pytest.fixture(scope="module")
-def played(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Played]]:
-    """All bodies at once, each by a person of its own: their runs go on at the same time."""
+def cases(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Case]]:
     bodies = {"000": SEED_000, "001": SEED_001, "no repo": SEED_001_WITHOUT_REPO, "readme": SEED_001_WITH_REPO}
     bodies["002"] = SEED_002
-    started = {}
-    for name, body in bodies.items():
-        words = body["params"]["task"] if "params" in body else body["task"]
-        play(stack, words, plans("test -f src/made.py"), writes("src/made.py", "print('hello')\n"), finishes("Made."))
-        repository = make_repository(tmp_path_factory.mktemp("seed") / "project", {"README.md": "# A project\n"})
-        person = Person(stack)
-        started[name] = (person.start(_on(body, repository)), repository, person)
-    yield {
-        name: Played(person.end_of(run_id), person.events(run_id), repository, person)
-        for name, (run_id, repository, person) in started.items()
-    }
-    for _, _, person in started.values():
-        person.http.close()
+    with ExitStack() as people:
+        yield {
+            name: _start(people.enter_context(Person(stack)), body, tmp_path_factory.mktemp("seed"))
+            for name, body in bodies.items()
+        }
+
+
+def _start(person: Person, body: dict[str, Any], directory: Path) -> Case:
+    words = body["params"]["task"] if "params" in body else body["task"]
+    play(
+        person.stack, words, plans("test -f src/made.py"), writes("src/made.py", "print('hello')\n"), finishes("Made.")
+    )
+    repository = make_repository(directory / "project", {"README.md": "# A project\n"})
+    return Case(person, person.start(_on(body, repository)), repository)
 
 
 def _on(body: dict[str, Any], repository: Path) -> dict[str, Any]:
@@ -117,59 +107,58 @@ def _requests(stack: Stack, task: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["000", "001", "no repo", "readme", "002"])
-def test_every_body_of_the_seeds_runs_to_its_end(played: dict[str, Played], name: str) -> None:
-    run = played[name].run
+def test_every_body_of_the_seeds_runs_to_its_end(cases: dict[str, Case], name: str) -> None:
+    run = cases[name].run
     assert (run["status"], run["error"]) == ("completed", None)
-    assert types_of(played[name].events)[0] == "run_queued"
-    assert types_of(played[name].events)[-1] == "run_completed"
+    assert [types_of(cases[name].events)[place] for place in (0, -1)] == ["run_queued", "run_completed"]
 
 
-def test_seed_000_passes_on_the_model_that_it_names(stack: Stack, played: dict[str, Played]) -> None:
+def test_seed_000_passes_on_the_model_that_it_names(stack: Stack, cases: dict[str, Case]) -> None:
     asked = _requests(stack, SEED_000["params"]["task"])
     assert {request["body"]["model"] for request in asked} == {"mistral-large"}
-    assert played["000"].run["model"] == "mistral-large"
-    assert any("mistral-large" in data["message"] for data in of_type(played["000"].events, "warning"))
+    assert cases["000"].run["model"] == "mistral-large"
+    assert any("mistral-large" in data["message"] for data in cases["000"].told("warning"))
 
 
-def test_seed_000_commits_a_feature_to_a_branch_of_its_own(played: dict[str, Played]) -> None:
-    run, repository = played["000"].run, played["000"].repository
+def test_seed_000_commits_a_feature_to_a_branch_of_its_own(cases: dict[str, Case]) -> None:
+    run, repository = cases["000"].run, cases["000"].repository
     branch = run["result"]["commit"]["branch"]
     assert branch.startswith("sandpiper/feature-implementation-add-a-logout-button")
     assert git("log", "-1", "--format=%s", branch, at=repository) == "feat: Add a logout button to the navbar"
     assert git("show", f"{branch}:src/made.py", at=repository) == "print('hello')"
 
 
-def test_seed_001_gives_the_model_its_system_prompt(stack: Stack, played: dict[str, Played]) -> None:
-    assert played["001"].run["status"] == "completed"
+def test_seed_001_gives_the_model_its_system_prompt(stack: Stack, cases: dict[str, Case]) -> None:
+    assert cases["001"].run["status"] == "completed"
     assert all("Custom instructions..." in str(r["body"]["system"]) for r in _requests(stack, SEED_001["task"]))
 
 
-def test_a_run_without_a_repository_keeps_its_work_in_the_diff(played: dict[str, Played]) -> None:
-    one = played["no repo"]
+def test_a_run_without_a_repository_keeps_its_work_in_the_diff(cases: dict[str, Case]) -> None:
+    one = cases["no repo"]
     assert one.run["repo"] is None
     assert one.run["result"]["commit"] is None
-    assert "+print('hello')" in one.person.download(one.run["run_id"], "diff").text
-    assert of_type(one.events, "commit_skipped")
+    assert "+print('hello')" in one.person.download(one.run_id, "diff").text
+    assert one.told("commit_skipped")
 
 
-def test_seed_002_commits_with_its_own_words_to_its_own_branch(played: dict[str, Played]) -> None:
-    one = played["002"]
+def test_seed_002_commits_with_its_own_words_to_its_own_branch(cases: dict[str, Case]) -> None:
+    one = cases["002"]
     assert one.run["result"]["commit"]["branch"] == one.run["branch"] == "feature-branch"
     assert git("log", "-1", "--format=%s", "feature-branch", at=one.repository) == "feat: add health check"
 
 
-def test_seed_002_tells_the_model_its_context_and_its_limit(stack: Stack, played: dict[str, Played]) -> None:
-    assert played["002"].run["status"] == "completed"
+def test_seed_002_tells_the_model_its_context_and_its_limit(stack: Stack, cases: dict[str, Case]) -> None:
+    assert cases["002"].run["status"] == "completed"
     for request in _requests(stack, SEED_002["task"]):
         assert "Optional additional instructions" in str(request["body"]["messages"][0])
         assert request["body"]["max_tokens"] == 8192
         assert "temperature" not in request["body"]
 
 
-def test_options_without_effect_are_named_in_one_warning_each(played: dict[str, Played]) -> None:
-    named = [option for data in of_type(played["002"].events, "warning") for option in data.get("options", [])]
+def test_options_without_effect_are_named_in_one_warning_each(cases: dict[str, Case]) -> None:
+    named = [option for data in cases["002"].told("warning") for option in data.get("options", [])]
     assert sorted(named) == ["auto_deploy", "temperature", "worker_name"]
-    assert not any("options" in data for data in of_type(played["001"].events, "warning"))
+    assert not any("options" in data for data in cases["001"].told("warning"))
 
 
 # ---- the answer

@@ -41,6 +41,7 @@ class LiveEvents:
         self._order = InOrder(after)
         self._sleep = sleep
         self._over = False
+        self._subscribed = False
         self._gap_since: float | None = None
         self._failures = 0
         self._last_contact = time.monotonic()
@@ -66,6 +67,7 @@ class LiveEvents:
             proxy=None if is_loopback(ticket.websocket_url) else True,
             max_size=_MAX_FRAME_BYTES,
         ) as socket:
+            self._subscribed = False
             socket.send(json.dumps({"action": "subscribe", "run_id": self._run_id, "after": self.seen}))
             yield from self._received(socket)
 
@@ -94,10 +96,14 @@ class LiveEvents:
         self._last_contact = time.monotonic()
         if kind == "event":
             yield from self._taken(event_of(frame["event"]))
-        elif kind == "subscribed" and frame["last_seq"] <= self.seen:
-            yield from self._from_log()  # nothing will be replayed, and the run may be over already
+        elif kind == "subscribed":
+            self._subscribed = True
+            if frame["last_seq"] <= self.seen:
+                yield from self._from_log()  # nothing will be replayed, and the run may be over already
         elif kind == "error":
-            raise ApiError(400, frame["error"])
+            error = ApiError(400, frame["error"])
+            # once we follow the run, what is wrong is the connection, and a new one will do
+            raise Unreachable(self._api.endpoint, error) if self._subscribed else error
 
     def _patiently_from_log(self) -> Iterator[Event]:
         """What the socket could not bring; then a pause that grows, so that nobody is hammered."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from sandpiper_local.errors import LocalError
 from sandpiper_local.paths import default_state_dir
+from sandpiper_local.processes import end_with_parent
 from sandpiper_local.stack import DEFAULT_PORT, UpOptions, down, status, up
 
 
@@ -19,6 +21,8 @@ def main() -> int:
     report = _report_json if options.json else _report_text
     try:
         if options.command == "up":
+            if options.parent is not None:
+                end_with_parent(options.parent, signal.SIGTERM)
             up(UpOptions(port=options.port, state_dir=options.state_dir), report)
         elif options.command == "down":
             report({"event": "down", "message": "stopped" if down(options.state_dir) else "nothing was running"})
@@ -35,6 +39,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("command", choices=["up", "down", "status"])
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one")
     parser.add_argument("--state-dir", type=Path, default=default_state_dir(os.environ))
+    parser.add_argument("--parent", type=int, metavar="PID", help="stop when this process, which started us, ends")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     return parser.parse_args()
 

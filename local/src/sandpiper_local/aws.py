@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import socket
+import threading
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 HOST = "127.0.0.1"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_building = threading.Lock()  # calling a client is thread-safe, making one on a shared session is not
 
 
 def free_port() -> int:
@@ -92,13 +96,23 @@ class EmbeddedAws:
 
 
 def client(service: str, endpoint: str, region: str, credentials: Mapping[str, str]) -> Any:
-    session: Any = boto3.session.Session(  # the stubs want the service as a literal
-        aws_access_key_id=credentials["access_key_id"],
-        aws_secret_access_key=credentials["secret_access_key"],
-        aws_session_token=credentials.get("session_token"),
-        region_name=region,
-    )
-    return session.client(service, endpoint_url=endpoint, config=Config(s3={"addressing_style": "path"}))
+    with _building:
+        session: Any = _session()  # the stubs want the service as a literal
+        return session.client(
+            service,
+            endpoint_url=endpoint,
+            region_name=region,
+            aws_access_key_id=credentials["access_key_id"],
+            aws_secret_access_key=credentials["secret_access_key"],
+            aws_session_token=credentials.get("session_token"),
+            config=Config(s3={"addressing_style": "path"}),
+        )
+
+
+@functools.cache
+def _session() -> boto3.session.Session:
+    """One for all: a new one reads all of botocore's data again, and every task would wait for it."""
+    return boto3.session.Session()
 
 
 def answers(url: str) -> bool:

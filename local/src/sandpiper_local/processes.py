@@ -31,14 +31,19 @@ def become_subreaper() -> None:
 
 
 def die_with_parent(parent: int, signum: signal.Signals) -> Callable[[], None]:
-    """A `preexec_fn`: the kernel sends `signum` when the parent's spawning thread ends, however that happens."""
+    """A `preexec_fn`; see `end_with_parent`."""
 
     def before_exec() -> None:
-        _prctl(PR_SET_PDEATHSIG, signum)
-        if os.getppid() != parent:
-            os._exit(1)
+        end_with_parent(parent, signum)
 
     return before_exec
+
+
+def end_with_parent(parent: int, signum: signal.Signals) -> None:
+    """The kernel sends us `signum` when the parent's thread that spawned us ends, however that happens."""
+    _prctl(PR_SET_PDEATHSIG, signum)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def descendants(root: int) -> list[int]:

@@ -129,8 +129,11 @@ def down(state_dir: Path) -> bool:
 
 @contextlib.contextmanager
 def background(options: UpOptions, report: Report | None = None) -> Iterator[dict[str, Any]]:
-    """A stack in a process of its own for as long as the block runs; yields what `local.json` says."""
-    command = [sys.executable, "-m", "sandpiper_local", "up", "--json"]
+    """A stack in a process of its own for as long as the block runs; yields what `local.json` says.
+
+    It also ends with the thread that entered the block, even if that is killed.
+    """
+    command = [sys.executable, "-m", "sandpiper_local", "up", "--json", "--parent", str(os.getpid())]
     command += ["--port", str(options.port), "--state-dir", str(options.state_dir)]
     with subprocess.Popen(command, env=dict(options.environment), stdout=subprocess.PIPE, text=True) as process:
         try:

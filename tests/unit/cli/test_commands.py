@@ -243,3 +243,12 @@ def test_a_checkout_that_is_not_there_is_a_mistake_of_usage(api: FakeApi) -> Non
 def test_down_without_a_stack_says_so(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["down", "--state-dir", str(tmp_path)])
     assert (result.exit_code, "nothing is running" in result.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "up", "down", "token", "run", "watch", "runs", "show", "logs", "diff", "cancel", "health"]
+)
+def test_every_command_explains_itself(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"{command} [OPTIONS]" in result.output

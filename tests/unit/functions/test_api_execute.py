@@ -108,8 +108,15 @@ def test_a_form_is_refused_with_a_hint_at_the_header(api: Api) -> None:
     assert (answer.status, answer.fields) == (400, ["content-type"])
 
 
-def test_json_with_a_charset_is_json(api: Api) -> None:
-    assert api.call("POST", "/execute", BODY, {"content-type": "application/json; charset=utf-8"}).status == 202
+@pytest.mark.parametrize("content_type", ["application/octet-stream", "text/plain", "multipart/form-data", "rubbish"])
+def test_a_missing_body_is_asked_for_whatever_its_type_is_said_to_be(api: Api, content_type: str) -> None:
+    answer = api.call("POST", "/execute", None, {"content-type": content_type})
+    assert (answer.status, answer.fields) == (422, ["body"])
+
+
+@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON", " application/json"])
+def test_json_is_known_by_any_spelling_of_its_type(api: Api, content_type: str) -> None:
+    assert api.call("POST", "/execute", BODY, {"content-type": content_type}).status == 202
 
 
 @pytest.mark.parametrize("header", ["idempotency-key", "x-github-token"])

@@ -83,6 +83,17 @@ def test_a_token_ends_after_a_day_or_when_it_is_revoked(repository: Path) -> Non
     assert not shares.allows(share, old)
 
 
+def test_a_token_that_was_let_in_twice_is_shut_out_the_second_time_only(repository: Path) -> None:
+    shares = Shares()
+    share = shares.register(repository)
+    for _ in range(2):
+        shares.grant(share, "brought-along")
+    shares.revoke(share, "brought-along")
+    assert shares.allows(share, "brought-along")
+    shares.revoke(share, "brought-along")
+    assert not shares.allows(share, "brought-along")
+
+
 def test_tokens_are_kept_as_hashes(repository: Path) -> None:
     shares = Shares()
     token = shares.grant(shares.register(repository))
@@ -121,7 +132,16 @@ def test_an_absolute_path_is_found_where_the_body_has_it(body: dict[str, Any], f
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"not json", b"[1]", b'{"repo": "owner/name"}', b'{"repo": 5}', b'{"params": "x"}', b'{"repo": "../x"}'],
+    [
+        b"",
+        b"not json",
+        b"[1]",
+        b'{"repo": "owner/name"}',
+        b'{"repo": 5}',
+        b'{"params": "x"}',
+        b'{"repo": "../x"}',
+        b"[" * 100_000,
+    ],
 )
 def test_everything_else_is_left_to_the_api(body: bytes) -> None:
     assert find_local_repo(body) is None

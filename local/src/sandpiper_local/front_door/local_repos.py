@@ -36,7 +36,7 @@ def find_local_repo(body: bytes) -> LocalRepo | None:
     """None if the body names no absolute path or can't be read: then the API has the word."""
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     holder, field = _holder(document)
     path = local_path(holder.get("repo"))

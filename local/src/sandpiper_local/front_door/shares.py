@@ -34,12 +34,15 @@ class Share:
 
 
 class Shares:
-    """In memory only: a share is as short-lived as the stack. Tokens are kept as hashes."""
+    """In memory only: a share is as short-lived as the stack. Tokens are kept as hashes.
+
+    A token that callers bring may open a share for several runs: it is let in once for each and shut out once for each.
+    """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
         self._shares: dict[str, Share] = {}
-        self._expiry: dict[tuple[str, str], float] = {}
+        self._grants: dict[tuple[str, str], list[float]] = {}  # when each of them ends
 
     def register(self, path: Path) -> Share:
         """The same path is always the same share. Raises NotARepository."""
@@ -56,16 +59,23 @@ class Shares:
     def grant(self, share: Share, token: str | None = None) -> str:
         """Let a token in, a new one if the caller brought none."""
         token = token or secrets.token_urlsafe(32)
-        now = self._now()
-        self._expiry = {key: expires for key, expires in self._expiry.items() if expires > now}
-        self._expiry[share.id, _hashed(token)] = now + TOKEN_SECONDS
+        self._forget_the_expired()
+        self._grants.setdefault((share.id, _hashed(token)), []).append(self._now() + TOKEN_SECONDS)
         return token
 
     def revoke(self, share: Share, token: str) -> None:
-        self._expiry.pop((share.id, _hashed(token)), None)
+        """Take back one grant."""
+        if grants := self._grants.get((share.id, _hashed(token))):
+            grants.pop()
 
     def allows(self, share: Share, token: str) -> bool:
-        return self._expiry.get((share.id, _hashed(token)), 0) > self._now()
+        now = self._now()
+        return any(ends > now for ends in self._grants.get((share.id, _hashed(token)), ()))
+
+    def _forget_the_expired(self) -> None:
+        now = self._now()
+        current = {key: [ends for ends in grants if ends > now] for key, grants in self._grants.items()}
+        self._grants = {key: grants for key, grants in current.items() if grants}
 
 
 def find_git_dir(path: Path) -> Path:

@@ -73,7 +73,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+Whole = BeforeValidator(_whole)  # stands after the limits, which would else be missing in the schema
 BranchName = Annotated[str, _branch_field, _branch_rule]
 RelativePath = Annotated[str, _path_field, _path_rule]
 TaskText = Annotated[str, Field(min_length=1, max_length=limits.MAX_TASK_CHARS, pattern=NOT_BLANK)]
@@ -125,11 +125,13 @@ class RunOptions(RequestModel):
     system_prompt: PromptText | None = None
     append_system_prompt: PromptText | None = None
     allowed_tools: Annotated[list[ToolName], Field(max_length=limits.MAX_LIST_ITEMS)] | None = None
-    max_turns: Annotated[Whole, Field(ge=1, le=limits.MAX_TURNS)] | None = None
-    max_tokens: Annotated[Whole, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS)] | None = None
+    max_turns: Annotated[int, Field(ge=1, le=limits.MAX_TURNS), Whole] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS), Whole] | None = None
     max_cost_usd: Annotated[float, Field(gt=0, le=limits.MAX_COST_USD)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    timeout_seconds: Annotated[Whole, Field(ge=limits.MIN_TIMEOUT_SECONDS, le=limits.MAX_TIMEOUT_SECONDS)] | None = None
+    timeout_seconds: Annotated[
+        int, Field(ge=limits.MIN_TIMEOUT_SECONDS, le=limits.MAX_TIMEOUT_SECONDS), Whole
+    ] | None = None  # fmt: skip
     auto_deploy: bool | None = None
     worker_name: Annotated[str, Field(max_length=63, pattern=WORKER_PATTERN)] | None = None
     callback_url: Annotated[str, Field(max_length=limits.MAX_URL_CHARS, pattern=URL_PATTERN)] | None = None

@@ -1,0 +1,82 @@
+"""The document that describes the API is true: it is the one in docs, and the live API keeps to it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+
+from tests.e2e.support import ENDED, Person, finishes, new_task, plans, shell, wait_for
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Stack
+
+ROOT = Path(__file__).parents[2]
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,negative_data_rejection,positive_data_acceptance,ignored_auth"
+)
+# A cursor is what an earlier answer gave: no schema can say which ones are good.
+SETTINGS = """
+[[operations]]
+include-operation-id = "listRuns"
+checks.positive_data_acceptance.expected-statuses = ["200", "400"]
+"""
+
+
+def test_health_has_looked_at_everything(stack: Stack) -> None:
+    answer = httpx.get(f"{stack.api_url}/health", timeout=40)
+    assert answer.status_code == 200
+    health = answer.json()
+    assert (health["status"], health["service"]) == ("healthy", "sandpiper")
+    assert health["checks"] == {"database": True, "storage": True, "model": True, "github": "configured"}
+    assert health["version"]
+    assert health["timestamp"]
+
+
+def test_the_document_is_open_and_is_the_one_in_docs(stack: Stack) -> None:
+    answer = httpx.get(f"{stack.api_url}/openapi.json", timeout=40)
+    assert answer.status_code == 200
+    written = json.loads((ROOT / "docs" / "openapi.json").read_text())
+    served = answer.json()
+    assert served["info"].pop("version")
+    written["info"].pop("version")
+    assert served == written
+
+
+def test_the_api_keeps_to_its_document(stack: Stack, tmp_path: Path) -> None:
+    """Whatever it starts waits in line behind two runs that sleep, so that no sandbox is started for it."""
+    with Person(stack) as person:
+        sleeps = new_task(stack, plans(), shell("sleep 600"), finishes())
+        for run_id in [person.start({"task": sleeps}) for _ in range(2)]:
+            person.event(run_id, "run_dispatched")
+        said = _schemathesis(stack, person, tmp_path)
+        _cancel_all(person)
+    assert said.returncode == 0, said.stdout[-6000:]
+
+
+def _schemathesis(stack: Stack, person: Person, directory: Path) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).with_name("schemathesis")
+    (directory / "schemathesis.toml").write_text(SETTINGS)
+    command = [
+        str(program), "run", f"{stack.api_url}/openapi.json",
+        "--header", f"Authorization: Bearer {stack.token(person.name)}",
+        "--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--seed", "20261118",
+        "--workers", "2", "--no-color", "--warnings", "off", "--suppress-health-check", "all",
+        "--generation-database", "none", "--request-timeout", "40",
+    ]  # fmt: skip
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=150)
+
+
+def _cancel_all(person: Person) -> None:
+    def live() -> list[str]:
+        runs = person.http.get("/runs", params={"limit": 200}).json()["runs"]
+        return [run["run_id"] for run in runs if run["status"] not in ENDED]
+
+    for run_id in live():
+        person.cancel(run_id)
+    wait_for(lambda: None if live() else True)

@@ -1,0 +1,66 @@
+"""`sandpiper watch` on a bad network."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from sandpiper_local import aws
+from tests.e2e.command_line import CommandLine
+from tests.e2e.cutting_proxy import CuttingProxy
+from tests.e2e.sockets import SilentRun
+from tests.e2e.support import Person, wait_for
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.e2e.conftest import Stack
+
+CUTS = 4
+
+
+def reconnected(network: CuttingProxy, times: int) -> None:
+    wait_for(lambda: True if network.sockets_opened >= times else None, every=0.02)
+
+
+def seen_by(watcher: subprocess.Popen[str], count: int) -> list[int]:
+    assert watcher.stdout is not None
+    return [json.loads(watcher.stdout.readline())["seq"] for _ in range(count)]
+
+
+def test_a_watcher_that_is_cut_again_and_again_sees_every_event_once(stack: Stack) -> None:
+    with Person(stack) as ann, CuttingProxy(stack.api_url) as network:
+        run = SilentRun(stack, ann.name)
+        seen = []
+        with CommandLine(ann).started("--endpoint", network.url, "watch", run.run_id, "--json") as watcher:
+            seen += seen_by(watcher, 1)
+            for opened in range(1, CUTS + 1):
+                reconnected(network, opened)
+                run.append(10)
+                seen += seen_by(watcher, 5)
+                assert network.cut() > 0
+                run.append(10)
+                seen += seen_by(watcher, 15)
+            run.end()
+            seen += seen_by(watcher, 1)
+            rest = watcher.communicate(timeout=30)
+        assert seen == list(range(1, CUTS * 20 + 3))
+        (ended,) = rest[0].splitlines()
+        assert json.loads(ended)["status"] == "cancelled"
+        assert watcher.returncode == 1
+        assert rest[1] == ""
+
+
+def test_a_watcher_whose_socket_the_server_closes_comes_back(stack: Stack) -> None:
+    base = f"{stack.info['aws_endpoint']}/_aws/execute-api/{stack.outputs['WebSocketApiId']}/live"
+    gateway = aws.client("apigatewaymanagementapi", base, stack.info["region"], stack.info["credentials"])
+    with Person(stack) as ann:
+        run = SilentRun(stack, ann.name)
+        with CommandLine(ann).started("watch", run.run_id, "--json", "--after", "1") as watcher:
+            (first,) = wait_for(lambda: run.subscribers() or None)
+            gateway.delete_connection(ConnectionId=first)
+            wait_for(lambda: True if set(run.subscribers()) - {first} else None)
+            run.append(3)
+            run.end()
+            seen = [json.loads(line).get("seq") for line in watcher.communicate(timeout=30)[0].splitlines()]
+        assert seen == [2, 3, 4, 5, None]  # the last line is the run

@@ -116,6 +116,7 @@ def test_a_long_prompt_is_priced_as_one() -> None:
 
 class Failing:
     name = "x"
+    context_tokens = 200_000
 
     def complete(self, request: Request) -> Any:
         raise RunError("model_request_error", "no")

@@ -54,6 +54,7 @@ class Echo:
 
 class Model:
     name = "test"
+    context_tokens = 200_000
 
     def __init__(self, *replies: Reply) -> None:
         self.requests: list[Request] = []

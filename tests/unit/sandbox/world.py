@@ -51,6 +51,7 @@ class ScriptedModel:
     """One turn after the other; a turn is a list of calls, or words, or something to do first."""
 
     name = "claude-sonnet-5-5"
+    context_tokens = 200_000
 
     def __init__(self, turns: Sequence[list[Call] | str | Callable[[], list[Call]]]) -> None:
         self.requests: list[Request] = []

@@ -50,11 +50,11 @@ class Gate:
         told = result.model_dump(mode="json")
         match result.status:
             case "passed":
-                self.sink.emit("gate_check_passed", name=check.name, **told)
+                self.sink.emit("gate_check_passed", **told)
             case "failed":
-                self.sink.emit("gate_check_failed", name=check.name, **told)
+                self.sink.emit("gate_check_failed", **told)
             case "known_broken":
-                self.sink.emit("gate_check_known_broken", name=check.name, **told)
+                self.sink.emit("gate_check_known_broken", **told)
         return result
 
     def _failed_before(self, check: Check, tree: str) -> bool:
@@ -68,7 +68,7 @@ class Gate:
             self.wall.end_all()
             self.repository.restore(self.wall, present=base, wanted=tree)
             self._broken_before[check.run] = before.status == "failed"
-            self.sink.emit("gate_baseline_completed", name=check.name, **before.model_dump(mode="json"))
+            self.sink.emit("gate_baseline_completed", **before.model_dump(mode="json"))
         return self._broken_before[check.run]
 
     def _execute(self, check: Check, labels: dict[str, str]) -> CheckResult:
@@ -78,6 +78,7 @@ class Gate:
             completed = self.wall.run(check.run, timeout=limits.CHECK_SECONDS, on_output=_both(output.feed, tail))
         self.stop.check()
         return CheckResult(
+            name=check.name,
             command=check.run,
             status="passed" if completed.succeeded else "failed",
             exit_code=completed.exit_code,

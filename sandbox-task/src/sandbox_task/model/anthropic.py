@@ -48,6 +48,8 @@ def import_early() -> threading.Thread:
 
 
 class AnthropicModel:
+    context_tokens = 200_000
+
     def __init__(self, name: str, *, api_key: str, base_url: str | None) -> None:
         self.name = catalogue.full_name(name)
         self._api_key, self._base_url = api_key, base_url

@@ -16,7 +16,7 @@ _Outcome = Reply | BaseException | None
 
 class InterruptibleModel:
     def __init__(self, model: Model, stop: Stop) -> None:
-        self.name = model.name
+        self.name, self.context_tokens = model.name, model.context_tokens
         self._model, self._stop = model, stop
 
     def complete(self, request: Request) -> Reply:

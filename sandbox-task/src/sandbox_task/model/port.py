@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
+from sandpiper.errors import RunError
 from sandpiper.models.base import Model as Record
 
 StopReason = Literal["end", "tool_calls", "cut_off", "refused", "too_long"]
@@ -73,8 +74,16 @@ class Reply(Record):
     usage: TurnUsage = TurnUsage()
 
 
+class ModelUnavailable(RunError):
+    """Nobody answers, retries and fallback included: a reason to wait, not to lose the run."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("model_request_error", message, retryable=True)
+
+
 class Model(Protocol):
     name: str
+    context_tokens: int  # how much the model takes in one request
 
     def complete(self, request: Request) -> Reply:
-        """Raises RunError: model_request_error or model_response_error."""
+        """Raises ModelUnavailable, or RunError (model_request_error, model_response_error) for what stays wrong."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event
 
-_NESTED = frozenset({"spec", "result", "error"})
+_NESTED = frozenset({"spec", "result", "error", "budget", "usage"})
 
 
 def expiry(moment: datetime, days: int) -> int:

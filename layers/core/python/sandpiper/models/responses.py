@@ -10,9 +10,12 @@ from sandpiper.models.run import (
     CommitInfo,
     DiffStat,
     ErrorInfo,
+    Finding,
     GateReport,
     Plan,
     Status,
+    StoryOutcome,
+    SuiteResult,
     SuspendReason,
     Usage,
 )
@@ -58,6 +61,10 @@ class ResultView(ResponseModel):
     plan: Plan | None
     gate: GateReport | None
     commit: CommitInfo | None
+    story: StoryOutcome | None
+    findings: list[Finding]
+    suites: list[SuiteResult]
+    question: Annotated[str | None, Field(description="what the run waits to be told")]
     diff_stat: DiffStat | None
     usage: Usage
     durations_ms: dict[str, int]

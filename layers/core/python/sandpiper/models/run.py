@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sandpiper.models.base import Model
-from sandpiper.models.spec import RunSpec
+from sandpiper.models.spec import GateMode, RunSpec
 
 Status = Literal[
     "queued", "provisioning", "running", "suspended", "completed", "failed", "cancelled", "timed_out",
@@ -16,6 +16,7 @@ Status = Literal[
 SuspendReason = Literal["paused", "awaiting_approval", "awaiting_input", "budget_exhausted"]
 GateStatus = Literal["passed", "failed", "skipped"]
 CheckStatus = Literal["passed", "failed", "known_broken"]
+Severity = Literal["critical", "major", "minor", "info"]
 TERMINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "timed_out"})
 
 
@@ -36,18 +37,63 @@ class Usage(Model):
     cost_usd: float = 0.0
 
 
+class ReportedTests(Model):
+    """What a test runner reported, read from its own report where it gives one. Failing tests are named."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failing: tuple[str, ...] = ()
+
+
 class CheckResult(Model):
+    name: str = ""
     command: str
     status: CheckStatus
     exit_code: int | None = None
+    timed_out: bool = False
     duration_ms: int = 0
     output_tail: str = ""
+    tests: ReportedTests | None = None
+    newly_failing: tuple[str, ...] = ()  # tests that fail now and did not before
 
 
 class GateReport(Model):
     status: GateStatus
     summary: str
+    mode: GateMode = "regression"
     checks: tuple[CheckResult, ...] = ()
+
+
+class SuiteResult(Model):
+    """One test suite that a `test-suite` run has run itself; nothing here is the model's word."""
+
+    name: str
+    command: str
+    status: Literal["passed", "failed", "timed_out"]
+    exit_code: int | None = None
+    duration_ms: int = 0
+    tests: ReportedTests | None = None
+    output_tail: str = ""
+
+
+class Finding(Model):
+    """One remark of a `code-review`."""
+
+    file: str
+    line: int | None = None
+    severity: Severity
+    message: str
+    suggestion: str | None = None
+
+
+class StoryOutcome(Model):
+    """The story of the PRD that the run was about."""
+
+    file: str
+    id: str
+    title: str
+    verdict: Literal["PASSED", "FAILED", "UNVERIFIED"]
 
 
 class Plan(Model):
@@ -88,9 +134,22 @@ class RunResult(Model):
     diff_stat: DiffStat | None = None
     diff_key: str | None = None
     log_key: str | None = None
+    story: StoryOutcome | None = None
+    findings: tuple[Finding, ...] = ()
+    suites: tuple[SuiteResult, ...] = ()
+    question: str | None = None  # what a run that waits for an answer has asked
     usage: Usage = Field(default_factory=Usage)
     durations_ms: dict[str, int] = Field(default_factory=dict)
     model: str | None = None
+
+
+class Budget(Model):
+    """Limits that were raised after the start; what is None is as the spec has it."""
+
+    max_turns: int | None = None
+    max_cost_usd: float | None = None
+    max_total_tokens: int | None = None
+    timeout_seconds: int | None = None
 
 
 class Run(Model):
@@ -103,6 +162,10 @@ class Run(Model):
     suspend_reason: SuspendReason | None = None
     spec: RunSpec
     attempt: int = 0
+    losses: int = 0  # attempts that were lost; a resumed run has more attempts and no more losses
+    checkpoint_key: str | None = None  # where the next attempt goes on
+    budget: Budget = Budget()
+    usage: Usage = Usage()  # of all attempts so far
     last_seq: int = 0
     last_inbox: int = 0
     created_at: datetime

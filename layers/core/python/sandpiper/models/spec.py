@@ -17,6 +17,7 @@ PromptStrategy = Literal[
     "auto", "feature-delivery", "bug-fix", "refactor", "test-hardening", "documentation", "migration", "review",
 ]  # fmt: skip
 TrustLevel = Literal["strict", "balanced", "trusted"]
+GateMode = Literal["strict", "regression", "informational"]
 
 READ_ONLY_TASKS: frozenset[str] = frozenset({"code-review", "test-suite"})
 
@@ -45,7 +46,9 @@ class RunSpec(Model):
     allowed_tools: tuple[str, ...] | None = None
     max_turns: int = limits.DEFAULT_MAX_TURNS
     max_tokens: int | None = None
+    max_total_tokens: int | None = None  # over all turns, in and out; max_tokens bounds one reply
     max_cost_usd: float | None = None
+    gate_mode: GateMode | None = None  # None: as the repository says
     temperature: float | None = None
     timeout_seconds: int = limits.DEFAULT_TIMEOUT_SECONDS
     auto_deploy: bool = False

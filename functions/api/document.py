@@ -33,6 +33,7 @@ _ANSWERS = {
         "202": ("The run will be cancelled", "RunAnswer"),
     },
 }
+_MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun"})
 _OF_POWERTOOLS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
 
@@ -70,7 +71,7 @@ def _errors(path: str, operation: dict[str, Any]) -> list[int]:
         codes += [404]
     if operation.get("requestBody") or operation.get("parameters"):
         codes += [400, 422]
-    if operation["operationId"] in _ANSWERS:
+    if operation["operationId"] in _MAY_CONFLICT:
         codes += [409]
     return codes
 

@@ -25,6 +25,7 @@ _MESSAGES = {
     "string_too_short": "must not be empty",
     "none_required": "must be null",
 }
+_PREFIXES = ("Value error, ", "Input ", "String ", "List ")  # the field's name stands in front
 
 logger = Logger()
 
@@ -92,5 +93,6 @@ def _field(location: Sequence[str | int]) -> str:
 
 def _message(error: Mapping[str, Any]) -> str:
     message = _MESSAGES.get(error["type"]) or str(error["msg"])
-    message = message.removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
+    for prefix in _PREFIXES:
+        message = message.removeprefix(prefix)
     return "must not be blank" if error["type"] == "string_pattern_mismatch" and r"\S" in message else message

@@ -61,7 +61,8 @@ def health_of(
         dynamodb.get_item(TableName=settings.runs_table, Key={"pk": {"S": "HEALTH"}, "sk": {"S": "HEALTH"}})
 
     def model_is_set_up() -> bool:
-        if not settings.anthropic_base_url.startswith(_ANTHROPIC):
+        # Bedrock is used by the role of the sandbox, and a server of one's own may want any key or none
+        if settings.model_provider == "bedrock" or not settings.anthropic_base_url.startswith(_ANTHROPIC):
             return True
         secret = secretsmanager.get_secret_value(SecretId=settings.model_key_secret_arn)
         return secret.get("SecretString", "").strip().lower() not in _PLACEHOLDERS

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Request
 from aws_lambda_powertools.event_handler.depends import Depends
+from aws_lambda_powertools.event_handler.openapi.params import Header, Path
 
 from api.world import World, world
 from sandpiper import limits
 from sandpiper.errors import AuthenticationError
 from sandpiper.models.identity import Identity
 
+VISIBLE = r"^[\x21-\x7e]+$"
 _WAIT = re.compile(r"\s*wait\s*=\s*\"?(\d{1,9})\"?\s*", re.IGNORECASE)
 
 
@@ -50,3 +52,7 @@ def _authorizer_context(event: dict[str, Any]) -> dict[str, Any]:
 CurrentWorld = Annotated[World, Depends(current_world)]
 Caller = Annotated[Identity, Depends(identity_of)]
 RequestId = Annotated[str, Depends(request_id_of)]
+RunId = Annotated[str, Path(description="as POST /execute gave it")]
+IdempotencyKey = Annotated[
+    str | None, Header(alias="Idempotency-Key", pattern=VISIBLE, max_length=limits.MAX_IDEMPOTENCY_KEY_CHARS)
+]

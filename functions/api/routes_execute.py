@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body, Header
 from aws_lambda_powertools.metrics import MetricUnit
 
-from api.requests import Caller, CurrentWorld, RequestId, seconds_to_wait
+from api.requests import VISIBLE, Caller, CurrentWorld, IdempotencyKey, RequestId, seconds_to_wait
 from api.resolver import new_router
 from api.views import links, run_view
 from api.world import World
@@ -19,8 +19,6 @@ from sandpiper.models.requests import ExecuteRequest
 from sandpiper.models.responses import RunAnswer, StartedAnswer
 from sandpiper.models.run import Run
 from sandpiper.models.spec import RunSpec
-
-VISIBLE = r"^[\x21-\x7e]+$"
 
 logger = Logger()
 router = new_router()
@@ -36,10 +34,7 @@ def execute(
     prefer: Annotated[
         str | None, Header(alias="Prefer", description="`wait=N`: answer 200 with the run if it ends within N seconds")
     ] = None,
-    idempotency_key: Annotated[
-        str | None,
-        Header(alias="Idempotency-Key", pattern=VISIBLE, max_length=limits.MAX_IDEMPOTENCY_KEY_CHARS),
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
     github_token: Annotated[
         str | None, Header(alias="X-GitHub-Token", pattern=VISIBLE, max_length=limits.MAX_GITHUB_TOKEN_CHARS)
     ] = None,

@@ -1,12 +1,10 @@
-"""/runs: what has been asked for, how far it is, and asking it to stop."""
+"""/runs: what has been asked for and how far it is."""
 
 from typing import Annotated
 
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from api.requests import Caller, CurrentWorld
+from api.requests import Caller, CurrentWorld, RunId
 from api.resolver import new_router
 from api.views import event_view, run_view
 from sandpiper import limits
@@ -15,10 +13,8 @@ from sandpiper.logic.artifacts import Download, diff_download, log_download
 from sandpiper.models.responses import DownloadAnswer, EventsAnswer, RunAnswer, RunsAnswer
 from sandpiper.models.run import Status
 
-RunId = Annotated[str, Path(description="as POST /execute gave it")]
 PageSize = Annotated[int, Query(ge=1, le=limits.MAX_PAGE)]
 
-logger = Logger()
 router = new_router()
 
 
@@ -62,17 +58,6 @@ def get_log(run_id: RunId, world: CurrentWorld, caller: Caller) -> DownloadAnswe
 @router.get("/runs/<run_id>/diff", summary="A link to its diff", operation_id="getDiff", tags=["runs"])
 def get_diff(run_id: RunId, world: CurrentWorld, caller: Caller) -> DownloadAnswer:
     return _link(diff_download(own_run(world.runs, run_id, caller), world.blobs, world.clock))
-
-
-@router.post("/runs/<run_id>/cancel", summary="Cancel it", operation_id="cancelRun", tags=["runs"], status_code=202)
-def cancel(run_id: RunId, world: CurrentWorld, caller: Caller) -> Response[RunAnswer]:
-    logger.append_keys(run_id=run_id)
-    run = world.controls.cancel(run_id, caller)
-    return Response(
-        status_code=200 if run.is_terminal else 202,
-        content_type=content_types.APPLICATION_JSON,
-        body=RunAnswer(run=run_view(run, world.websocket_url)),
-    )
 
 
 def _link(download: Download) -> DownloadAnswer:

@@ -1,10 +1,17 @@
-"""What is about the service itself: its health, its description, and tickets for its socket."""
+"""What is about no single run: the health of the service, tickets for its socket, and what you have used."""
+
+from datetime import UTC
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from api.health import is_healthy
 from api.requests import Caller, CurrentWorld
 from api.resolver import new_router
 from sandpiper.logic import tickets
-from sandpiper.models.responses import HealthAnswer, TicketAnswer
+from sandpiper.models.responses import HealthAnswer, TicketAnswer, UsageAnswer
+
+MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 
 router = new_router()
 
@@ -24,3 +31,13 @@ def health(world: CurrentWorld) -> HealthAnswer:
 def create_ticket(world: CurrentWorld, caller: Caller) -> TicketAnswer:
     ticket = tickets.issue(caller, world.connections, world.clock)
     return TicketAnswer(ticket=ticket.ticket, expires_at=ticket.expires_at, websocket_url=world.websocket_url)
+
+
+@router.get("/usage", summary="What you have used in a month", operation_id="getUsage", tags=["service"])
+def get_usage(
+    world: CurrentWorld,
+    caller: Caller,
+    month: Annotated[str | None, Query(pattern=MONTH, description="YYYY-MM in UTC; this month by default")] = None,
+) -> UsageAnswer:
+    used = world.runs.usage_of(caller.user, month or world.clock.now().astimezone(UTC).strftime("%Y-%m"))
+    return UsageAnswer(**used.model_dump())

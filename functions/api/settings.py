@@ -20,6 +20,7 @@ class Settings:
     run_secrets_key_id: str
     model_key_secret_arn: str
     anthropic_base_url: str
+    model_provider: str
     github_url: str
     allowed_repo_urls: tuple[str, ...]
     websocket_url: str
@@ -37,6 +38,7 @@ class Settings:
             run_secrets_key_id=environment["RUN_SECRETS_KEY_ID"],
             model_key_secret_arn=environment["MODEL_KEY_SECRET_ARN"],
             anthropic_base_url=environment["ANTHROPIC_BASE_URL"],
+            model_provider=environment["MODEL_PROVIDER"],
             github_url=environment["GITHUB_URL"],
             allowed_repo_urls=tuple(filter(None, map(str.strip, environment.get("ALLOWED_REPO_URLS", "").split(",")))),
             websocket_url=environment["WEBSOCKET_URL"],

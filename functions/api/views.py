@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sandpiper.logic.budgets import in_force
 from sandpiper.models.responses import EventView, ResultView, RunLinks, RunView
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ def run_view(run: Run, websocket_url: str) -> RunView:
         run_id=run.run_id,
         status=run.status,
         suspend_reason=run.suspend_reason,
+        question=run.result.question if run.result and run.suspend_reason == "awaiting_input" else None,
         type=run.spec.type,
         task=run.spec.task,
         repo=run.spec.repo,
@@ -25,6 +27,8 @@ def run_view(run: Run, websocket_url: str) -> RunView:
         started_at=run.started_at,
         ended_at=run.ended_at,
         attempt=run.attempt,
+        usage=run.usage,
+        budget=in_force(run.spec, run.budget),
         last_seq=run.last_seq,
         queue_position=run.queue_position,
         cancel_requested=run.cancel_requested,

@@ -5,6 +5,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,20 @@ def blobs(store: Store) -> Blobs:
 @pytest.fixture
 def key() -> str:
     return f"runs/{uuid.uuid4()}/log.txt"
+
+
+def test_a_blob_is_written_to_a_file_piece_by_piece(blobs: Blobs, key: str) -> None:
+    body, file = bytes(range(256)) * 10_000, io.BytesIO()
+    blobs.put(key, body, content_type="application/octet-stream")
+    blobs.get_file(key, file)
+    assert file.getvalue() == body
+
+
+def test_a_blob_that_is_not_there_is_not_written_to_a_file(blobs: Blobs, key: str) -> None:
+    file = io.BytesIO()
+    with pytest.raises(NotFound):
+        blobs.get_file(key, file)
+    assert file.getvalue() == b""
 
 
 def test_bytes_are_read_back_as_they_were_put(blobs: Blobs, key: str) -> None:
@@ -46,6 +61,26 @@ def test_the_last_write_wins(blobs: Blobs, key: str) -> None:
 def test_what_was_never_put_is_not_found(blobs: Blobs, key: str) -> None:
     with pytest.raises(NotFound):
         blobs.get(key)
+
+
+def test_what_begins_with_a_prefix_is_deleted_and_nothing_else(blobs: Blobs, key: str) -> None:
+    run = key.removesuffix("/log.txt")
+    gone = [f"{run}/checkpoint.json", f"{run}/checkpoints/1/tree", f"{run}/checkpoints/with space and é"]
+    kept = [key, f"{run}x/checkpoint.json"]
+    for name in gone + kept:
+        blobs.put(name, b"x", content_type="text/plain")
+    assert [blobs.delete_prefix(f"{run}/checkpoint") for _ in range(2)] == [3, 0]
+    assert [blobs.get(name) for name in kept] == [b"x", b"x"]
+    for name in gone:
+        with pytest.raises(NotFound):
+            blobs.get(name)
+
+
+def test_more_than_one_page_is_deleted(blobs: Blobs, key: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: blobs.put(f"{key}/{n}", b"x", content_type="text/plain"), range(1_001)))
+    assert blobs.delete_prefix(f"{key}/") == 1_001
+    assert blobs.delete_prefix(f"{key}/") == 0
 
 
 def test_a_presigned_url_names_the_key(blobs: Blobs, key: str) -> None:

@@ -67,6 +67,7 @@ MAY: dict[str, Grants] = {
         "EventsTable": {"dynamodb:PutItem"},
         "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject"},
+        "ArtifactsBucket/runs/*/checkpoint*": {"s3:DeleteObject"},
         "Cluster": {"ecs:StopTask"},
         "ecs:task/Cluster/*": {"ecs:StopTask"},
         "*": {"states:SendTaskSuccess", "ecs:ListTasks"},
@@ -89,6 +90,7 @@ MAY: dict[str, Grants] = {
         "EventsTable": {"dynamodb:PutItem"},
         "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject"},
+        "ArtifactsBucket/runs/*/checkpoint*": {"s3:DeleteObject"},
         "states:execution:RunStateMachine.Name:*": {"states:DescribeExecution"},
         "Cluster": {"ecs:StopTask"},
         "ecs:task/Cluster/*": {"ecs:StopTask"},
@@ -124,6 +126,9 @@ MAY: dict[str, Grants] = {
         "EventsTable": {"dynamodb:PutItem"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"},
         "DataKey": {"kms:Decrypt"},
+        "bedrock:*::foundation-model/*": {"bedrock:InvokeModelWithResponseStream"},
+        "bedrock:inference-profile/*": {"bedrock:InvokeModelWithResponseStream"},
+        "bedrock:application-inference-profile/*": {"bedrock:InvokeModelWithResponseStream"},
         "*": {"states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"},
     },
 }
@@ -169,6 +174,14 @@ def test_every_stated_reason_belongs_to_a_statement() -> None:
 def test_no_role_may_do_every_action_of_a_service() -> None:
     actions = {action for role in IAM_ROLES for actions in _grants(role).values() for action in actions}
     assert not {action for action in actions if "*" in action}
+
+
+def test_a_sandbox_may_use_bedrock_only_where_the_operator_says_so() -> None:
+    (asked,) = [policy for policy in IAM_ROLES["SandboxTaskRole"]["Properties"]["Policies"] if "Fn::If" in policy]
+    condition, granted, otherwise = asked["Fn::If"]
+    assert (condition, granted["PolicyName"], otherwise) == ("UseBedrock", "bedrock", {"Ref": "AWS::NoValue"})
+    always = [policy for policy in IAM_ROLES["SandboxTaskRole"]["Properties"]["Policies"] if policy is not asked]
+    assert "bedrock" not in str(always)
 
 
 def test_roles_are_passed_to_ecs_only() -> None:

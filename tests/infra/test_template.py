@@ -21,7 +21,7 @@ PARAMETERS = {
     "Stage", "AnthropicBaseUrl", "GitHubUrl", "GitHubApiUrl", "AllowedRepoUrls", "JwksUrl", "JwtIssuer", "JwtAudience",
     "CpuArchitecture", "UseSpot", "SandboxImage", "SandboxBackend", "Concurrency", "LogRetentionDays",
     "RunRetentionDays", "AlarmEmail", "CorsOrigins", "TaskCpu", "TaskMemory", "WebSocketManagementBase",
-    "PublicWebSocketUrl",
+    "PublicWebSocketUrl", "ModelProvider", "AllowBedrock", "FallbackModel", "ModelPrices", "BedrockEndpoint",
 }  # fmt: skip
 OUTPUTS = {
     "ApiUrl", "WebSocketUrl", "RunsTable", "EventsTable", "ConnectionsTable", "IdempotencyTable", "ArtifactsBucket",
@@ -40,6 +40,10 @@ ROUTES = OPEN_ROUTES | {
     "GET /runs/{run_id}/logs",
     "GET /runs/{run_id}/diff",
     "POST /runs/{run_id}/cancel",
+    "POST /runs/{run_id}/budget",
+    "POST /runs/{run_id}/messages",
+    "POST /runs/{run_id}/resume",
+    "GET /usage",
     "POST /tickets",
 }
 UNKNOWN_TO_THE_EMBEDDED_AWS = {
@@ -170,7 +174,8 @@ def test_a_sandbox_gets_its_variables_and_the_model_key_only_as_a_secret() -> No
     names = {variable["Name"] for variable in container["Environment"]}
     assert names == {
         "RUNS_TABLE", "EVENTS_TABLE", "ARTIFACTS_BUCKET", "RUN_SECRETS_KEY_ID", "GITHUB_URL", "ANTHROPIC_BASE_URL",
-        "SANDPIPER_SANDBOX",
+        "SANDPIPER_SANDBOX", "MODEL_PROVIDER", "ALLOW_BEDROCK", "FALLBACK_MODEL", "MODEL_PRICES",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
     }  # fmt: skip
     assert [secret["Name"] for secret in container["Secrets"]] == ["ANTHROPIC_API_KEY"]
     required = {name.upper() for name, field in SandboxSettings.model_fields.items() if field.is_required()}

@@ -118,6 +118,19 @@ class Api:
     def cancel(self, run_id: str) -> Json:
         return self._call("POST", _path(run_id, "cancel"))
 
+    def raise_budget(self, run_id: str, limits: Mapping[str, float]) -> Json:
+        """Without limits: continue."""
+        return self._call("POST", _path(run_id, "budget"), json=dict(limits))
+
+    def say(self, run_id: str, text: str, *, headers: Mapping[str, str]) -> Json:
+        return self._call("POST", _path(run_id, "messages"), json={"text": text}, headers=headers)
+
+    def resume(self, run_id: str) -> Json:
+        return self._call("POST", _path(run_id, "resume"))
+
+    def usage(self, month: str | None) -> Json:
+        return self._call("GET", "/usage", params={"month": month} if month else {})
+
     def ticket(self) -> Ticket:
         answer = self._call("POST", "/tickets")
         return Ticket(answer["ticket"], answer["websocket_url"])

@@ -1,4 +1,4 @@
-"""What is said of a run when it is over: the gate, the diff, the branch, the cost, the log."""
+"""What is said of a run when it is over, or waits: what it hands back, the gate, the branch, the cost, the log."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from sandpiper_cli.findings import duration_lines, gate_lines, handed_back
 from sandpiper_cli.narrate import Line, error_text
 from sandpiper_cli.text import neutralise, one_line, seconds
+from sandpiper_cli.waiting import waiting_lines
 
 if TYPE_CHECKING:
     from sandpiper_cli.client import Json, Link
 
 DIFF_LINES = 200
 _WIDE = 160
-_STYLE_OF_STATUS = {"completed": "good", "failed": "bad", "cancelled": "warn", "timed_out": "bad"}
+_STYLE_OF_STATUS = {"completed": "good", "failed": "bad", "cancelled": "warn", "timed_out": "bad", "suspended": "warn"}
 _STYLE_OF_CHECK = {"passed": "good", "failed": "bad", "known_broken": "warn"}
 
 
 def closing_lines(run: Json, diff: str | None, log: Link | None) -> list[Line]:
     result = run.get("result") or {}
     lines = diff_lines(diff, limit=DIFF_LINES, run_id=run["run_id"]) if diff else []
-    lines += _gate_lines(result.get("gate"))
-    lines += [Line("plain", ""), Line(status_style(run["status"]), _outcome(run))]
-    lines += _summary_lines(run, result.get("summary") or "")
+    lines += handed_back(result)
+    lines += gate_lines(result.get("gate"))
+    lines += [Line("plain", ""), *_head_lines(run, result.get("summary") or "")]
     lines += _facts(result)
     if log is not None:
         lines += [Line("plain", f"Log     (until {log.expires_at})"), Line("link", log.url)]
     return lines
+
+
+def tokens_in(usage: Json) -> int:
+    return sum(usage.get(f"{kind}_tokens", 0) for kind in ("input", "cache_read", "cache_write"))
 
 
 def status_style(status: str) -> str:
@@ -68,6 +74,12 @@ def _outcome(run: Json) -> str:
     return f"{words}: {reason}" if reason else words
 
 
+def _head_lines(run: Json, summary: str) -> list[Line]:
+    if run["status"] == "suspended":
+        return waiting_lines(run)
+    return [Line(status_style(run["status"]), _outcome(run)), *_summary_lines(run, summary)]
+
+
 def _summary_lines(run: Json, summary: str) -> list[Line]:
     """Unless the error has said it already."""
     if not summary or summary in str((run.get("error") or {}).get("message")):
@@ -75,17 +87,11 @@ def _summary_lines(run: Json, summary: str) -> list[Line]:
     return [Line("words", text) for text in neutralise(summary).strip().split("\n")]
 
 
-def _gate_lines(gate: Json | None) -> list[Line]:
-    if not gate:
-        return []
-    style = {"passed": "good", "failed": "bad"}.get(gate["status"], "warn")
-    return [Line(style, f"Gate    {gate['status']}: {one_line(gate.get('summary', ''), _WIDE)}")]
-
-
 def _facts(result: Json) -> list[Line]:
     lines = []
     if stat := result.get("diff_stat"):
-        counts = f"{stat['files']} files, +{stat['insertions']} -{stat['deletions']}" if stat["files"] else "none"
+        files = "1 file" if stat["files"] == 1 else f"{stat['files']} files"
+        counts = f"{files}, +{stat['insertions']} -{stat['deletions']}" if stat["files"] else "none"
         lines.append(Line("plain", f"Changes {counts}"))
     if commit := result.get("commit"):
         pushed = "pushed" if commit.get("pushed") else "not pushed"
@@ -93,7 +99,6 @@ def _facts(result: Json) -> list[Line]:
         lines.append(Line("plain", f"Branch  {branch} at {commit['sha'][:12]} ({pushed})"))
         lines += [Line("link", one_line(commit["url"], 500))] if commit.get("url") else []
     if usage := result.get("usage"):
-        taken = sum(usage.get(f"{kind}_tokens", 0) for kind in ("input", "cache_read", "cache_write"))
-        tokens = f"{taken:,} tokens in, {usage['output_tokens']:,} out"
+        tokens = f"{tokens_in(usage):,} tokens in, {usage['output_tokens']:,} out"
         lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({usage['turns']} turns, {tokens})"))
-    return lines
+    return lines + duration_lines(result.get("durations_ms") or {})

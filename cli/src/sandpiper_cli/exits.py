@@ -8,6 +8,7 @@ USAGE = 2
 NOT_RUNNING = 3  # also: `up`, and one is running already
 PORT_TAKEN = 4
 API_ERROR = 5
+SUSPENDED = 6  # the run waits for an answer, for more budget, or to be resumed
 INTERRUPTED = 130
 
 

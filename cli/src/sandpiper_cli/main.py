@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sandpiper_cli import exits, read_commands, run_commands, stack_commands
+from sandpiper_cli import control_commands, exits, read_commands, run_commands, stack_commands
 from sandpiper_cli.client import ApiError, Unreachable
 from sandpiper_cli.session import Connection
 from sandpiper_cli.text import neutralise
@@ -47,7 +47,7 @@ app = typer.Typer(
         sandpiper run --repo ./my-project "Fix the bug in …"  give it a task
 
     Exit codes: 0 completed, 1 failed, cancelled or timed out, 2 usage, 3 not running (or running already),
-    4 port taken, 5 API error, 130 interrupted.""",
+    4 port taken, 5 API error, 6 suspended (waits for you), 130 interrupted.""",
 )
 
 
@@ -75,7 +75,11 @@ app.command(rich_help_panel=_RUNS)(read_commands.runs)
 app.command("show", rich_help_panel=_RUNS)(read_commands.show_run)
 app.command(rich_help_panel=_RUNS)(read_commands.logs)
 app.command(rich_help_panel=_RUNS)(read_commands.diff)
-app.command(rich_help_panel=_RUNS)(read_commands.cancel)
+app.command(rich_help_panel=_RUNS)(control_commands.budget)
+app.command(rich_help_panel=_RUNS)(control_commands.say)
+app.command(rich_help_panel=_RUNS)(control_commands.resume)
+app.command(rich_help_panel=_RUNS)(control_commands.cancel)
+app.command(rich_help_panel=_RUNS)(read_commands.usage)
 app.command(rich_help_panel=_RUNS)(read_commands.health)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sandpiper_cli.text import byte_size, neutralise, one_line, seconds
+from sandpiper_cli.text import byte_size, limit_words, neutralise, one_line, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 _WIDE = 160
 _TOLD_BY_OTHER_EVENTS = frozenset({"update_plan", "finish"})
 _OUTPUT_ENDS_AT = frozenset({
-    "tool_started", "tool_completed", "tool_failed",
+    "tool_started", "tool_completed", "tool_failed", "gate_baseline_completed",
     "gate_check_started", "gate_check_passed", "gate_check_failed", "gate_check_known_broken",
 })  # fmt: skip
+_NAMES = 5  # of failing tests; the event has more
 OUTPUT_LINES = 12  # of one command; the log has the rest
 
 
@@ -128,9 +129,17 @@ def _committed(data: Data) -> list[Line]:
 
 def _check(mark: str, style: str, note: str = "") -> Callable[[Data], list[Line]]:
     def tell(data: Data) -> list[Line]:
-        return [Line(style, f"  {mark} {one_line(str(data.get('command', 'check')), _WIDE)}{note}")]
+        names = [one_line(str(name), _WIDE) for name in data.get("newly_failing") or ()]
+        more = [Line(style, f"    and {len(names) - _NAMES} more")] if len(names) > _NAMES else []
+        told = Line(style, f"  {mark} {one_line(str(data.get('command', 'check')), _WIDE)}{note}")
+        return [told, *(Line(style, f"    {name}") for name in names[:_NAMES]), *more]
 
     return tell
+
+
+def _before(data: Data) -> list[Line]:
+    ending = "passes" if data.get("status") == "passed" else "fails"
+    return [Line("dim", f"Before the work: {one_line(str(data.get('command', 'check')), _WIDE)} {ending}")]
 
 
 def _says(style: str, template: str, **defaults: str) -> Callable[[Data], list[Line]]:
@@ -151,13 +160,62 @@ def _ended(style: str, words: str) -> Callable[[Data], list[Line]]:
     return tell
 
 
+_SUSPENDED = {
+    "budget_exhausted": "the budget is used up",
+    "awaiting_input": "waiting for an answer",
+    "awaiting_approval": "waiting for an approval",
+    "paused": "paused",
+}
+_NO_PROGRESS = {
+    "failures_in_a_row": "{times} failures in a row",
+    "same_call_same_outcome": "{tool} came to the same {times} times",
+}
+
+
+def _suspended(data: Data) -> list[Line]:
+    reason = str(data.get("reason") or "no reason given")
+    question = one_line(str(data.get("question") or ""), 1000)
+    lines = [Line("warn", f"Suspended: {_SUSPENDED.get(reason, one_line(reason, _WIDE))}")]
+    return lines + ([Line("words", f"  {question}")] if question else [])
+
+
+def _said(data: Data) -> list[Line]:
+    text = neutralise(str(data.get("text") or data.get("preview") or "")).strip()
+    who = one_line(str(data.get("by") or "somebody"), 60)
+    return [Line("words", f"{who}: {text}")]
+
+
+def _extended(data: Data) -> list[Line]:
+    old, new = _limits(data.get("old")), _limits(data.get("new"))
+    raised = [f"{_limit(name, old.get(name))} → {_limit(name, limit)}" for name, limit in new.items()]
+    who = one_line(str(data.get("by") or "somebody"), 60)
+    return [Line("status", f"Budget raised by {who}: {', '.join(raised)}" if raised else f"Budget raised by {who}")]
+
+
+def _limits(found: object) -> Data:
+    return found if isinstance(found, dict) else {}
+
+
+def _limit(name: str, limit: object) -> str:
+    return limit_words(one_line(name, 40), limit) if isinstance(limit, int | float) else "?"
+
+
+def _no_progress(data: Data) -> list[Line]:
+    words = _NO_PROGRESS.get(str(data.get("reason")))
+    if words is None:
+        return _ended("warn", "No progress")(data)
+    told = words.format(times=data.get("times", "several"), tool=_tool_name(data))
+    return [Line("warn", f"No progress: {neutralise(told)}")]
+
+
 _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "run_queued": _says("status", "Queued"),
     "run_slot_waiting": _says("status", "Waiting for a free slot, place {position} in line", position="?"),
     "run_dispatched": _says("status", "Starting a sandbox"),
     "run_started": _says("status", "Sandbox is up"),
-    "run_suspended": _says("status", "Suspended: {reason}", reason="no reason given"),
-    "run_resumed": _says("status", "Resumed"),
+    "run_suspended": _suspended,
+    "run_resumed": _says("status", "Going on"),
+    "run_message_received": _said,
     "run_recovered": _ended("warn", "The sandbox was lost; going on in a new one"),
     "run_completed": _says("good", "Run completed"),
     "run_failed": _ended("bad", "Run failed"),
@@ -174,12 +232,14 @@ _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "agent_message": _message,
     "agent_finished": _says("status", "The agent is {status}", status="done"),
     "agent_turn_failed": _ended("warn", "The model's turn failed"),
-    "agent_no_progress": _ended("warn", "No progress"),
+    "agent_no_progress": _no_progress,
     "agent_finish_rejected": _ended("warn", "Not finished yet"),
     "agent_budget_exhausted": _ended("warn", "The budget is used up"),
+    "agent_budget_extended": _extended,
     "tool_started": _tool_started,
     "tool_completed": _tool_completed,
     "tool_failed": _tool_failed,
+    "gate_baseline_completed": _before,
     "gate_checks_selected": _says("status", "Quality gate"),
     "gate_check_started": _check("$", "command"),
     "gate_check_passed": _check("✔", "good"),
@@ -189,6 +249,7 @@ _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "gate_completed": _says("status", "Gate {status}: {summary}", status="?", summary=""),
     "gate_skipped": _ended("warn", "Gate skipped"),
     "story_selected": _says("status", "Story {id} {title}", id="", title=""),
+    "story_updated": _says("status", "Story {id}: {verdict}", id="", verdict="updated"),
     "commit_created": _committed,
     "commit_pushed": _says("good", "Pushed to branch {branch}", branch="?"),
     "commit_skipped": _ended("dim", "Nothing committed"),

@@ -1,4 +1,4 @@
-"""Commands that look at runs, and `cancel`."""
+"""Commands that look at runs and change nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sandpiper_cli import exits
-from sandpiper_cli.closing import closing_lines, diff_lines, gate_table, status_style
+from sandpiper_cli.closing import closing_lines, diff_lines, gate_table, status_style, tokens_in
 from sandpiper_cli.follow import diff_text
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, RunArgument, connected
@@ -105,11 +105,19 @@ def diff(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = F
 
 
 @connected
-def cancel(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
-    """Stop a run. What it did so far stays in its log."""
+def usage(
+    connection: Connection,
+    *,
+    month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="In UTC; this month by default.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what your runs used in a month: runs, turns, tokens, dollars.
+
+    Example: sandpiper usage --month 2026-11
+    """
     with connection.api() as api:
-        answer = api.cancel(run_id)
-    print_json(answer) if as_json else typer.echo(f"{run_id} is being cancelled")
+        used = api.usage(month)
+    print_json(used) if as_json else show(terminal_console(), _usage_lines(used))
 
 
 @connected
@@ -159,6 +167,17 @@ def _where_and_when(run: Json) -> str:
     if run.get("queue_position"):
         parts.append(f"place {run['queue_position']} in line")
     return one_line(" · ".join(parts), 500)
+
+
+def _usage_lines(used: Json) -> list[Line]:
+    taken = f"{tokens_in(used):,} in, {used['output_tokens']:,} out"
+    return [
+        Line("title", one_line(str(used["month"]), 20)),
+        Line("plain", f"Runs    {used['runs']:,}"),
+        Line("plain", f"Turns   {used['turns']:,}"),
+        Line("plain", f"Tokens  {taken}"),
+        Line("plain", f"Cost    ${used['cost_usd']:.4f}"),
+    ]
 
 
 def _print_health(answer: Json, *, well: bool) -> None:

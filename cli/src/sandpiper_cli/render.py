@@ -17,6 +17,7 @@ from rich.text import Text
 from sandpiper_cli.closing import closing_lines, gate_table
 from sandpiper_cli.narrate import Line, Narrator
 from sandpiper_cli.text import neutralise, one_line, seconds
+from sandpiper_cli.waiting import waiting_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,7 @@ class View(Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
     def event(self, event: Event) -> None: ...
+    def waiting(self, run: Json) -> None: ...
     def ended(self, ending: Ending) -> None: ...
 
 
@@ -75,6 +77,9 @@ class JsonView:
 
     def event(self, event: Event) -> None:
         self._write(asdict(event))
+
+    def waiting(self, run: Json) -> None:
+        """The event has said it."""
 
     def ended(self, ending: Ending) -> None:
         self._write(ending.run)
@@ -106,6 +111,9 @@ class ConsoleView:
     def event(self, event: Event) -> None:
         self._status.update(event)
         show(self._console, self._narrator.tell(event))
+
+    def waiting(self, run: Json) -> None:
+        show(self._console, waiting_lines(run))
 
     def ended(self, ending: Ending) -> None:
         self._live.stop()

@@ -9,7 +9,7 @@ from sandpiper_cli import exits
 
 def repo_to_send(repo: str, *, endpoint_is_local: bool) -> str:
     """A checkout on this machine goes out as an absolute path; owner/repo and URLs as they are."""
-    if not _is_path(repo):
+    if not _is_path(repo) and not (endpoint_is_local and _is_checkout(repo)):
         return repo
     path = Path(repo).expanduser().resolve()
     if not endpoint_is_local:
@@ -24,3 +24,8 @@ def repo_to_send(repo: str, *, endpoint_is_local: bool) -> str:
 
 def _is_path(repo: str) -> bool:
     return repo.startswith((".", "/", "~")) or ("/" not in repo and Path(repo).is_dir())
+
+
+def _is_checkout(repo: str) -> bool:
+    """`work/project` may be a path as well as owner/repo: the one that is in front of us is meant."""
+    return "://" not in repo and (Path(repo) / ".git").exists()

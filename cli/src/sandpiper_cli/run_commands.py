@@ -19,6 +19,8 @@ from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at 
 if TYPE_CHECKING:
     from sandpiper_cli.client import Api
 
+WaitOption = Annotated[bool, typer.Option("--wait", help="Stay while the run is suspended, too.")]
+
 
 @connected
 def run(
@@ -36,14 +38,18 @@ def run(
     base: Annotated[str | None, typer.Option(help="Branch to start from.")] = None,
     commit: Annotated[bool, typer.Option("--commit/--no-commit", help="Commit and push what was done.")] = True,
     max_turns: Annotated[int | None, typer.Option(min=1, help="Turns of the model, at most.")] = None,
+    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Dollars, at most.")] = None,
     timeout: Annotated[int | None, typer.Option(min=30, max=7200, help="Seconds, at most.")] = None,
+    gate: Annotated[str | None, typer.Option(metavar="MODE", help="strict, regression or informational.")] = None,
     as_json: JsonOption = False,
     follow_run: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay and show what happens.")] = True,
+    wait: WaitOption = False,
     idempotency_key: Annotated[str | None, typer.Option(help="Repeating a start with it gives the same run.")] = None,
 ) -> None:
     """Start a task, and follow it to its end.
 
-    Exit code 0: completed. 1: failed, cancelled or timed out. Ctrl-C leaves the run going.
+    Exit code 0: completed. 1: failed, cancelled or timed out. 6: suspended; it says why and how to go on.
+    Ctrl-C leaves the run going.
     For a private repository put a GitHub token in SANDPIPER_GITHUB_TOKEN.
 
     Examples:
@@ -62,13 +68,15 @@ def run(
             base=base,
             shouldCommit=None if commit else False,
             max_turns=max_turns,
+            max_cost_usd=max_cost,
             timeoutSeconds=timeout,
+            gate_mode=gate,
         )
         started = api.start(body, headers=_headers(idempotency_key))
         if not follow_run:
             print_json(started) if as_json else typer.echo(started["run_id"])
             return
-        _follow_to_exit(api, started["run_id"], after=0, as_json=as_json)
+        _follow_to_exit(api, started["run_id"], after=0, as_json=as_json, wait=wait)
 
 
 @connected
@@ -77,6 +85,7 @@ def watch(
     *,
     run_id: RunArgument,
     after: Annotated[int, typer.Option(min=0, help="Show only the events after this one.")] = 0,
+    wait: WaitOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Follow a run live, from its first event on.
@@ -84,12 +93,12 @@ def watch(
     Exit code as for `run`. The socket may be cut as often as it likes: every event is shown once.
     """
     with connection.api() as api:
-        _follow_to_exit(api, run_id, after=after, as_json=as_json)
+        _follow_to_exit(api, run_id, after=after, as_json=as_json, wait=wait)
 
 
-def _follow_to_exit(api: Api, run_id: str, *, after: int, as_json: bool) -> None:
+def _follow_to_exit(api: Api, run_id: str, *, after: int, as_json: bool, wait: bool) -> None:
     try:
-        ended = follow(api, run_id, view_for(as_json=as_json), after=after)
+        ended = follow(api, run_id, view_for(as_json=as_json), after=after, wait=wait)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"\nThe run goes on. Watch it: sandpiper watch {run_id}\n           Stop it: sandpiper cancel {run_id}\n"

@@ -40,3 +40,12 @@ def byte_size(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GB"
+
+
+def limit_words(name: str, limit: float) -> str:
+    """One limit of a run, as people say it."""
+    if name == "max_cost_usd":
+        return f"${limit:.2f}"
+    if name == "timeout_seconds":
+        return f"{seconds(limit)} of work"
+    return f"{limit:,.0f} {name.removeprefix('max_').replace('_', ' ')}"

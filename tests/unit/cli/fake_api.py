@@ -37,6 +37,8 @@ def a_run(**changes: Any) -> dict[str, Any]:
         "attempt": 1,
         "last_seq": 0,
         "queue_position": None,
+        "question": None,
+        "budget": {"max_turns": 48, "max_cost_usd": None, "max_total_tokens": None, "timeout_seconds": 900},
         "result": None,
         "error": None,
     } | changes
@@ -97,6 +99,10 @@ class FakeApi:
             web.get(f"{run}/logs", self._link),
             web.get(f"{run}/diff", self._link),
             web.post(f"{run}/cancel", self._run),
+            web.post(f"{run}/budget", self._run),
+            web.post(f"{run}/messages", self._message),
+            web.post(f"{run}/resume", self._run),
+            web.get("/usage", self._usage),
             web.post("/tickets", self._ticket),
             web.get("/files/{name}", self._file),
             web.get("/ws", self._socket),
@@ -130,6 +136,15 @@ class FakeApi:
     async def _run(self, _request: web.Request) -> web.Response:
         last = max((found["seq"] for found in self.events), default=0)
         return web.json_response({"success": True, "run": self.run | {"last_seq": last}})
+
+    async def _message(self, _request: web.Request) -> web.Response:
+        return web.json_response({"success": True, "n": 4, "run": self.run})
+
+    async def _usage(self, request: web.Request) -> web.Response:
+        month = request.query.get("month", "2026-11")
+        figures = {"input_tokens": 1000, "output_tokens": 300, "cache_read_tokens": 200, "cache_write_tokens": 34}
+        totals = {"runs": 2, "turns": 9, "cost_usd": 1.25}
+        return web.json_response({"success": True, "month": month, **totals, **figures})
 
     async def _events(self, request: web.Request) -> web.Response:
         after, limit = int(request.query["after"]), int(request.query["limit"])

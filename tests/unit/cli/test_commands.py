@@ -69,13 +69,13 @@ def test_a_run_is_followed_to_its_end(completed: FakeApi) -> None:
 def test_only_the_options_that_were_given_are_sent(completed: FakeApi) -> None:
     sandpiper(completed, "run", "Fix it", "--no-follow")
     options = ["--type", "bug-fix", "--model", "opus", "--branch", "b", "--base", "main", "--no-commit"]
-    options += ["--max-turns", "5", "--timeout", "60", "--repo", "owner/repo"]
+    options += ["--max-turns", "5", "--timeout", "60", "--repo", "owner/repo", "--max-cost", "2.5", "--gate", "strict"]
     sandpiper(completed, "run", "Fix it", "--no-follow", *options)
     assert completed.bodies("/execute") == [
         {"task": "Fix it"},
         {
             "task": "Fix it", "type": "bug-fix", "model": "opus", "branch": "b", "base": "main", "shouldCommit": False,
-            "max_turns": 5, "timeoutSeconds": 60, "repo": "owner/repo",
+            "max_turns": 5, "timeoutSeconds": 60, "repo": "owner/repo", "max_cost_usd": 2.5, "gate_mode": "strict",
         },
     ]  # fmt: skip
 
@@ -246,8 +246,12 @@ def test_down_without_a_stack_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "up", "down", "token", "run", "watch", "runs", "show", "logs", "diff", "cancel", "health"]
-)
+    "command",
+    [
+        "demo", "up", "down", "token", "run", "watch", "runs", "show", "logs", "diff", "cancel", "health",
+        "budget", "say", "resume", "usage",
+    ],
+)  # fmt: skip
 def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0

@@ -23,6 +23,10 @@ def told(kind: str, **data: Any) -> list[str]:
     return [line.text for line in Narrator().tell(event_of(event(1, kind, **data)))]
 
 
+def closed(**result: Any) -> list[str]:
+    return [line.text for line in closing_lines(a_run(status="completed", result=result), None, None)]
+
+
 @given(st.text())
 def test_no_text_makes_a_terminal_do_anything(text: str) -> None:
     harmless = neutralise(text)
@@ -44,6 +48,72 @@ def test_every_event_is_told_without_escape_sequences_even_with_odd_data(kind: s
 def test_a_plan_is_a_check_list() -> None:
     lines = told("planning_completed", plan={"summary": "Fix it", "steps": ["read", "write"]})
     assert lines == ["Plan: Fix it", "  ☐ read", "  ☐ write"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "lines"),
+    [
+        (
+            "run_suspended",
+            {"reason": "awaiting_input", "question": "Which?"},
+            ["Suspended: waiting for an answer", "  Which?"],
+        ),
+        ("run_message_received", {"n": 1, "by": "ann", "text": "Hello"}, ["ann: Hello"]),
+        (
+            "agent_budget_extended",
+            {"by": "ann", "old": {"max_turns": 3, "max_cost_usd": 1}, "new": {"max_turns": 27, "max_cost_usd": 2}},
+            ["Budget raised by ann: 3 turns → 27 turns, $1.00 → $2.00"],
+        ),
+        (
+            "agent_no_progress",
+            {"reason": "same_call_same_outcome", "times": 3, "tool": "run_command"},
+            ["No progress: run_command came to the same 3 times"],
+        ),
+        ("agent_finish_rejected", {"reason": "a test fails"}, ["Not finished yet: a test fails"]),
+        (
+            "gate_check_failed",
+            {"command": "pytest", "newly_failing": ["test_a", "test_b"]},
+            ["  ✘ pytest", "    test_a", "    test_b"],
+        ),
+        ("gate_baseline_completed", {"command": "pytest", "status": "failed"}, ["Before the work: pytest fails"]),
+    ],
+)
+def test_an_event_is_told_in_words(kind: str, data: dict[str, Any], lines: list[str]) -> None:
+    assert told(kind, **data) == lines
+
+
+def test_the_end_of_a_review_shows_its_findings() -> None:
+    findings = [
+        {"file": "a.py", "line": 3, "severity": "major", "message": f"Leaks {EVIL}\nbadly", "suggestion": "Close it."},
+        {"file": "b.py", "line": None, "severity": "info", "message": "Fine.", "suggestion": None},
+    ]
+    lines = closed(findings=findings)
+    assert lines[0].startswith("a.py:3 major Leaks ␛]0;owned")
+    assert lines[1:4] == ["    badly", "    → Close it.", "b.py info Fine."]
+
+
+def test_the_end_of_a_suite_run_names_the_failing_tests() -> None:
+    tests = {"passed": 4, "failed": 25, "skipped": 1, "failing": [f"test_{n}" for n in range(25)]}
+    suite = {"name": "pytest", "command": "pytest -q", "status": "failed", "duration_ms": 1500, "tests": tests}
+    lines = closed(suites=[suite])
+    assert lines[:2] == ["Suite   pytest failed: 4 passed, 25 failed, 1 skipped, 1.5 s", "  ✘ test_0 fails"]
+    assert "  … 5 more (--json has all)" in lines
+
+
+def test_the_end_shows_story_gate_and_durations() -> None:
+    check = {"command": "pytest", "status": "failed", "newly_failing": ["test_a"]}
+    lines = closed(
+        story={"id": "US-1", "title": "Log in", "verdict": "FAILED"},
+        gate={"status": "failed", "summary": "1 check: 1 failed", "checks": [check]},
+        durations_ms={"clone": 1200, "agent": 65_000},
+    )
+    for line in (
+        "Story   US-1 Log in: FAILED",
+        "Gate    failed: 1 check: 1 failed",
+        "  ✘ test_a fails now",
+        "Time    clone 1.2 s, agent 1 min 05 s",
+    ):
+        assert line in lines
 
 
 def test_long_output_is_bounded_and_the_rest_is_counted() -> None:
@@ -72,6 +142,16 @@ def test_a_last_line_without_a_newline_is_shown() -> None:
     assert narrator.tell(event_of(event(1, "tool_output", text="half a li"))) == []
     closing = narrator.tell(event_of(event(2, "tool_completed", exit_code=0, duration_ms=10)))
     assert [line.text for line in closing] == ["    half a li", "    exit 0, 0.0 s"]
+
+
+def test_a_red_check_names_the_first_tests_that_are_newly_failing() -> None:
+    names = [f"test_{number}" for number in range(7)]
+    lines = told("gate_check_failed", command="pytest", newly_failing=names)
+    assert lines == ["  ✘ pytest", *(f"    {name}" for name in names[:5]), "    and 2 more"]
+
+
+def test_how_a_check_ended_before_the_work_is_told() -> None:
+    assert told("gate_baseline_completed", command="pytest", status="failed") == ["Before the work: pytest fails"]
 
 
 def test_the_live_view_shows_lines_the_gate_and_the_outcome() -> None:
@@ -114,3 +194,10 @@ def test_figures_are_written_for_people() -> None:
     assert [seconds(0.04), seconds(12.3), seconds(95)] == ["0.0 s", "12 s", "1 min 35 s"]
     assert [byte_size(7), byte_size(2048), byte_size(5 * 1024**2)] == ["7 bytes", "2.0 KB", "5.0 MB"]
     assert one_line("a\n b" + "c" * 9, 6) == "a bcc…"
+
+
+@pytest.mark.parametrize(("files", "words"), [(0, "none"), (1, "1 file, +2 -1"), (2, "2 files, +2 -1")])
+def test_the_number_of_changed_files_is_told_in_good_english(files: int, words: str) -> None:
+    stat = {"files": files, "insertions": 2, "deletions": 1}
+    run = {"run_id": RUN_ID, "status": "completed", "result": {"diff_stat": stat}}
+    assert f"Changes {words}" in [line.text for line in closing_lines(run, None, None)]

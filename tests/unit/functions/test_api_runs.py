@@ -35,6 +35,12 @@ def test_a_run_shows_its_result_without_keys_of_the_store(api: Api) -> None:
     assert not {"log_key", "diff_key"} & run["result"].keys()
 
 
+def test_an_id_that_is_too_long_for_the_database_is_one_that_does_not_exist(api: Api) -> None:
+    answer = api.call("GET", f"/runs/{'x' * 3000}")
+    assert (answer.status, answer.body["error"]["type"]) == (404, "not_found")
+    assert len(answer.body["error"]["message"]) < 300
+
+
 def test_no_token_of_the_state_machine_is_shown(api: Api) -> None:
     api.rules.acquire(api.rules.start())
     run_id = api.rules.start()
@@ -45,18 +51,23 @@ def test_no_token_of_the_state_machine_is_shown(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "body"),
     [
-        ("GET", "/runs/{}"),
-        ("GET", "/runs/{}/events"),
-        ("GET", "/runs/{}/logs"),
-        ("GET", "/runs/{}/diff"),
-        ("POST", "/runs/{}/cancel"),
+        ("GET", "/runs/{}", None),
+        ("GET", "/runs/{}/events", None),
+        ("GET", "/runs/{}/logs", None),
+        ("GET", "/runs/{}/diff", None),
+        ("POST", "/runs/{}/cancel", None),
+        ("POST", "/runs/{}/budget", {"max_turns": 60}),
+        ("POST", "/runs/{}/messages", {"text": "Hello"}),
+        ("POST", "/runs/{}/resume", None),
     ],
 )
-def test_another_owners_run_is_answered_exactly_as_one_that_does_not_exist(api: Api, method: str, path: str) -> None:
+def test_another_owners_run_is_answered_exactly_as_one_that_does_not_exist(
+    api: Api, method: str, path: str, body: Any
+) -> None:
     theirs, missing = api.rules.start(BOB), "run-" + "0" * 26
-    answers = [api.call(method, path.format(run_id)) for run_id in (theirs, missing)]
+    answers = [api.call(method, path.format(run_id), body) for run_id in (theirs, missing)]
     assert [answer.status for answer in answers] == [404, 404]
     first, second = (str(answer.body) for answer in answers)
     assert first.replace(theirs, "X") == second.replace(missing, "X")

@@ -23,6 +23,7 @@ ENVIRONMENT = {
     "RUN_SECRETS_KEY_ID": "key",
     "MODEL_KEY_SECRET_ARN": "arn:secret",
     "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
+    "MODEL_PROVIDER": "anthropic",
     "GITHUB_URL": "https://github.com",
     "ALLOWED_REPO_URLS": "",
     "WEBSOCKET_URL": "wss://x",
@@ -88,16 +89,17 @@ class Bucket:
 
 
 @pytest.mark.parametrize(
-    ("key", "base_url", "good"),
+    ("key", "changed", "good"),
     [
-        ("sk-ant-1", "https://api.anthropic.com", True),
-        ("set-me", "https://api.anthropic.com", False),
-        (" ", "https://api.anthropic.com", False),
-        ("set-me", "http://127.0.0.1:9999", True),
+        ("sk-ant-1", {}, True),
+        ("set-me", {}, False),
+        (" ", {}, False),
+        ("set-me", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999"}, True),
+        ("set-me", {"MODEL_PROVIDER": "bedrock"}, True),
     ],
 )
-def test_a_model_needs_a_real_key_or_an_endpoint_of_ones_own(key: str, base_url: str, good: bool) -> None:  # noqa: FBT001
-    settings = Settings.read({**ENVIRONMENT, "ANTHROPIC_BASE_URL": base_url})
+def test_a_model_needs_a_real_key_or_a_place_of_ones_own(key: str, changed: dict[str, str], *, good: bool) -> None:
+    settings = Settings.read({**ENVIRONMENT, **changed})
     health = health_of(settings, Dynamo(), Bucket(), Secrets(key))  # type: ignore[arg-type]
     assert health.checks().model is good
 

@@ -79,7 +79,14 @@ def test_answers_are_what_the_description_says(document: dict[str, Any], api: Ap
     started = api.call("POST", "/execute", SEED_002)
     run_id = started.body["run_id"]
     check(document, started.body, answer_schema(document, "POST", "/execute", 202))
-    for method, path, status in [
+    for method, path, status, *body in [
+        ("POST", "/runs/{run_id}/budget", 200, {"max_turns": 60}),
+        ("POST", "/runs/{run_id}/budget", 409, {}),
+        ("POST", "/runs/{run_id}/budget", 422, {"max_turns": 1}),
+        ("POST", "/runs/{run_id}/messages", 200, {"text": "Hello"}),
+        ("POST", "/runs/{run_id}/messages", 422, {}),
+        ("POST", "/runs/{run_id}/resume", 200),
+        ("GET", "/usage", 200),
         ("GET", "/runs", 200),
         ("GET", "/runs/{run_id}", 200),
         ("GET", "/runs/{run_id}/events", 200),
@@ -88,6 +95,6 @@ def test_answers_are_what_the_description_says(document: dict[str, Any], api: Ap
         ("POST", "/tickets", 200),
         ("GET", "/health", 200),
     ]:
-        answer = api.call(method, path.format(run_id=run_id))
+        answer = api.call(method, path.format(run_id=run_id), *body)
         assert answer.status == status
         check(document, answer.body, answer_schema(document, method, path, status))

@@ -128,6 +128,10 @@ def test_an_option_without_effect_is_named_unless_it_asks_for_what_happens_anywa
     [
         ("timeoutSeconds", "timeout_seconds", 60),
         ("timeout_seconds", "timeout_seconds", 60),
+        ("max_total_tokens", "max_total_tokens", 100_000),
+        ("maxTotalTokens", "max_total_tokens", 100_000),
+        ("gate_mode", "gate_mode", "strict"),
+        ("gateMode", "gate_mode", "informational"),
         ("maxTurns", "max_turns", 7),
         ("max_turns", "max_turns", 7),
         ("maxCostUsd", "max_cost_usd", 2.5),
@@ -212,6 +216,8 @@ def test_nothing_is_committed_if_anything_says_no(options: dict[str, Any], commi
         ({"task": "x", "timeoutSeconds": 29}, ["timeoutSeconds"]),
         ({"task": "x", "timeout_seconds": 7201}, ["timeout_seconds"]),
         ({"task": "x", "max_cost_usd": 0}, ["max_cost_usd"]),
+        ({"task": "x", "maxTotalTokens": 0}, ["maxTotalTokens"]),
+        ({"task": "x", "options": {"gateMode": "lenient"}}, ["options.gateMode"]),
         ({"task": "x", "options": {"temperature": 3}}, ["options.temperature"]),
         ({"task": "x", "shouldCommit": "yes"}, ["shouldCommit"]),
         ({"task": "x", "permission_mode": "sudo"}, ["permission_mode"]),
@@ -233,6 +239,7 @@ def test_what_is_wrong_is_refused_by_the_name_the_caller_wrote(body: dict[str, A
     [
         "-x", "--upload-pack=x", "../x", "a..b", "/a", "a/", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "a b", "a~b",
         "a^b", "a:b", "a?b", "a*b", "a[b", "a\\b", "a@{b", "@", "a.", "a\x7fb", "a\nb", "a\n", "", "b" * 201,
+        "HEAD", "refs/heads/main",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("field", ["branch", "base"])
@@ -240,7 +247,9 @@ def test_a_name_that_git_refuses_or_could_take_for_an_option_is_no_branch(branch
     assert refused_fields({"task": "x", field: branch}) == [field]
 
 
-@pytest.mark.parametrize("branch", ["main", "feature/x", "fix-1.2", "users/ann/a@b", "ünïcode", "v1.0-rc", "a.locked"])
+@pytest.mark.parametrize(
+    "branch", ["main", "feature/x", "fix-1.2", "users/ann/a@b", "ünïcode", "v1.0-rc", "a.locked", "HEADER", "x/refs/y"]
+)
 def test_ordinary_branch_names_are_taken(branch: str) -> None:
     assert spec({"task": "x", "branch": branch}).branch == branch
 

@@ -69,6 +69,8 @@ def test_org_and_scope_are_optional() -> None:
         pytest.param(hs256(sub=None), id="without a user"),
         pytest.param(hs256(sub=" "), id="blank user"),
         pytest.param(hs256(org=5), id="org that is no name"),
+        pytest.param(hs256(sub="u" * 256), id="user that is too long for a key"),
+        pytest.param(hs256(org="o" * 256), id="org that is too long for a key"),
         pytest.param(hs256(nbf=int(time.time()) + 600), id="not valid yet"),
         pytest.param(jwt.encode(claims(), "x" * 40, algorithm="HS256"), id="another secret"),
         pytest.param(jwt.encode(claims(), SECRET * 2, algorithm="HS512"), id="another algorithm"),

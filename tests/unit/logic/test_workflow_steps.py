@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sandpiper.logic.outcomes import Ending
-from sandpiper.models.run import ErrorInfo, Run, RunResult, Status
+from sandpiper.models.run import Budget, ErrorInfo, Run, RunResult, Status, Usage
 from sandpiper.models.spec import RunSpec
 from tests.unit.logic.world import ANN, BOB, SPEC, World
 
@@ -174,6 +174,16 @@ def test_a_suspended_run_gives_its_slot_back_and_keeps_its_token(world: World) -
     assert world.last_event(run_id) == ("run_suspended", {"reason": "awaiting_input"})
 
 
+def test_a_suspension_keeps_the_books_the_question_and_no_sandbox(world: World) -> None:
+    result = PAUSED.model_copy(update={"question": "Which?", "usage": Usage(turns=2, cost_usd=0.5)})
+    run_id, _ = world.suspended(result)
+    run = world.get(run_id)
+    assert (run.result, run.usage) == (result, result.usage)
+    assert world.runs.usage_of("ann", "2026-01").cost_usd == 0.5
+    assert world.sandboxes.running == {}
+    assert world.last_event(run_id) == ("run_suspended", {"reason": "awaiting_input", "question": "Which?"})
+
+
 def test_a_repeated_suspend_takes_the_new_token_and_says_nothing_twice(world: World) -> None:
     run_id = world.running()
     key = world.hand_in(run_id, PAUSED)
@@ -221,13 +231,50 @@ def test_a_repeated_recover_only_says_again(world: World) -> None:
     assert world.event_types(run_id).count("run_recovered") == 1
 
 
-def test_there_are_at_most_three_attempts(world: World) -> None:
+def test_at_most_three_sandboxes_are_lost(world: World) -> None:
     run_id = world.start()
     again = []
     for _ in range(3):
         world.steps.prepare(run_id)
         again.append(world.steps.recover(run_id, "SandboxLost", ""))
     assert again == [True, True, False]
+    assert (world.get(run_id).attempt, world.get(run_id).losses) == (3, 2)
+
+
+def test_being_resumed_costs_no_try(world: World) -> None:
+    run_id = world.running()
+    for _ in range(4):
+        world.suspend(run_id, PAUSED)
+        world.acquire(run_id)
+        world.steps.prepare(run_id)
+    assert world.get(run_id).attempt == 5
+    assert world.steps.recover(run_id, "SandboxLost", "")
+    assert (world.get(run_id).losses, world.get(run_id).status) == (1, "queued")
+
+
+def test_a_run_that_was_lost_goes_on_from_its_checkpoint(world: World) -> None:
+    run_id = world.running()
+    world.runs.change(run_id, allowed=("running",), changes={"checkpoint_key": "k"}, attempt=1)
+    world.steps.recover(run_id, "SandboxLost", "")
+    world.steps.prepare(run_id)
+    assert (world.get(run_id).attempt, world.get(run_id).checkpoint_key) == (2, "k")
+
+
+def test_the_state_machine_waits_longer_for_a_run_that_was_given_more_time(world: World) -> None:
+    run_id, _ = world.suspended(PAUSED)
+    world.controls.grant(run_id, Budget(timeout_seconds=1800), ANN)
+    world.acquire(run_id)
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 300
+
+
+def test_a_run_that_was_given_more_time_while_it_worked_goes_on_and_has_lost_nothing(world: World) -> None:
+    run_id = world.running()
+    world.controls.grant(run_id, Budget(timeout_seconds=1800), ANN)
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 900 + 300
+    assert world.steps.recover(run_id, "States.Timeout", "")
+    assert world.get(run_id).losses == 0
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 300
+    assert not world.steps.recover(run_id, "States.Timeout", "")
 
 
 def test_a_run_that_took_too_long_is_not_tried_again(world: World) -> None:
@@ -296,6 +343,51 @@ def test_a_cancel_that_the_sandbox_did_not_live_to_see_still_cancels(world: Worl
     run_id = world.running()
     world.controls.cancel(run_id, ANN)
     assert world.steps.finalize(run_id, Ending(error="SandboxLost")).run.status == "cancelled"
+
+
+@pytest.mark.parametrize("dispatched", [False, True], ids=["while suspended", "when it had a new sandbox"])
+def test_a_run_that_was_suspended_and_is_cancelled_keeps_what_it_had_done(world: World, *, dispatched: bool) -> None:
+    done = PAUSED.model_copy(update={"diff_key": "d", "log_key": "l", "usage": Usage(turns=2)})
+    run_id, _ = world.suspended(done)
+    if dispatched:
+        world.acquire(run_id)
+        world.steps.prepare(run_id)
+    run = world.steps.finalize(run_id, Ending(cancelled=True)).run
+    assert run.result == done.model_copy(update={"outcome": "cancelled", "suspend_reason": None})
+    assert (run.status, run.usage.turns) == ("cancelled", 2)
+
+
+def test_a_run_that_nobody_answered_is_cancelled_and_says_so(world: World) -> None:
+    run_id, _ = world.suspended(PAUSED)
+    run = world.steps.finalize(run_id, Ending(error="States.Timeout")).run
+    assert run.error is not None
+    assert (run.status, run.error.message) == (
+        "cancelled",
+        "The run waited too long for somebody to let it go on.",
+    )
+
+
+def test_the_books_are_closed_with_the_last_result_and_never_run_backwards(world: World) -> None:
+    run_id = world.running()
+    world.runs.change(run_id, allowed=("running",), changes={"usage": Usage(turns=4, cost_usd=0.4)}, attempt=1)
+    key = world.hand_in(run_id, RunResult(outcome="completed", usage=Usage(turns=5, cost_usd=0.5)))
+    assert world.steps.finalize(run_id, Ending(result_key=key)).run.usage.cost_usd == 0.5
+    lost = world.running()
+    world.runs.change(lost, allowed=("running",), changes={"usage": Usage(turns=4, cost_usd=0.4)}, attempt=1)
+    world.steps.finalize(lost, Ending(error="SandboxLost"))
+    assert world.runs.usage_of("ann", "2026-01").cost_usd == 0.9
+
+
+def test_checkpoints_are_deleted_at_the_end_and_nothing_else_is(world: World) -> None:
+    run_id, other = world.running(), world.start()
+    world.runs.change(run_id, allowed=("running",), changes={"checkpoint_key": "k"}, attempt=1)
+    gone = [f"runs/{run_id}/checkpoint.json", f"runs/{run_id}/checkpoints/7/tree.bundle"]
+    kept = [f"runs/{run_id}/attempts/1/log.txt", f"runs/{other}/checkpoint.json"]
+    for key in gone + kept:
+        world.blobs.put(key, b"x", content_type="text/plain")
+    assert world.steps.finalize(run_id, Ending(error="SandboxLost")).run.checkpoint_key is None
+    assert not world.blobs.bodies.keys() & set(gone)
+    assert world.blobs.bodies.keys() >= set(kept)
 
 
 def test_finalizing_leaves_nothing_behind(world: World) -> None:

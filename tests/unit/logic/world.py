@@ -73,18 +73,34 @@ class World:
         self.steps.acquire_slot(run_id, token)
         return token
 
-    def dispatched(self, identity: Identity = ANN) -> str:
+    def dispatched(self, identity: Identity = ANN, spec: RunSpec = SPEC) -> str:
         """A run with a slot whose sandbox is being started."""
-        run_id = self.start(identity)
+        run_id = self.start(identity, spec)
         self.acquire(run_id)
         self.steps.prepare(run_id)
         return run_id
 
-    def running(self, identity: Identity = ANN) -> str:
-        run_id = self.dispatched(identity)
-        self.runs.change(run_id, allowed=("provisioning",), changes={"status": "running"}, attempt=1)
-        self.sandboxes.launch(run_id, {"RUN_ID": run_id})
+    def running(self, identity: Identity = ANN, spec: RunSpec = SPEC) -> str:
+        run_id = self.dispatched(identity, spec)
+        self.begin(run_id)
         return run_id
+
+    def begin(self, run_id: str) -> None:
+        """What a sandbox does first."""
+        attempt = self.get(run_id).attempt
+        self.runs.change(run_id, allowed=("provisioning",), changes={"status": "running"}, attempt=attempt)
+        self.sandboxes.launch(run_id, {"RUN_ID": run_id})
+
+    def suspended(self, result: RunResult, spec: RunSpec = SPEC) -> tuple[str, str]:
+        """A run that its sandbox has suspended, and the token that it waits on."""
+        run_id = self.running(spec=spec)
+        return run_id, self.suspend(run_id, result)
+
+    def suspend(self, run_id: str, result: RunResult) -> str:
+        """What the sandbox and then the Suspend state do; returns the token of the latter."""
+        token = self.token(f"suspend-{run_id}-{self.get(run_id).attempt}")
+        self.steps.suspend(run_id, token, self.hand_in(run_id, result))
+        return token
 
     def token(self, name: str) -> str:
         self.workflow.wait_on(name)

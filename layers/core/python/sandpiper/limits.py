@@ -7,11 +7,14 @@ MAX_BODY_BYTES = 256 * 1024
 MAX_TASK_CHARS = 32_000
 MAX_PROMPT_CHARS = 32_000
 MAX_NAME_CHARS = 200  # branches, models, repositories; git itself stops at 255 bytes per component
+MAX_USER_CHARS = 255  # OpenID Connect's own; users and organizations are keys of the database
 MAX_URL_CHARS = 2_048
 MAX_LIST_ITEMS = 100
 MAX_COMMIT_MESSAGE_CHARS = 5_000
 MAX_OUTPUT_TOKENS = 200_000
 MAX_COST_USD = 1_000
+MAX_TOTAL_TOKENS = 1_000_000_000
+MAX_MESSAGE_CHARS = 8_000
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 MAX_GITHUB_TOKEN_CHARS = 1_024
 MAX_SEQ = 10**12
@@ -26,7 +29,13 @@ MIN_TIMEOUT_SECONDS = 30
 MAX_TIMEOUT_SECONDS = 7200
 DEFAULT_MAX_TURNS = 48
 MAX_TURNS = 500
-MAX_ATTEMPTS = 3
+MAX_ATTEMPTS = 3  # that are lost; being resumed costs none
+CONTINUE_TURNS = 24  # what "continue" adds to a run that has used up its turns
+# How far people may raise the limits of a run after its start
+MAX_RAISED_TURNS = 10 * MAX_TURNS
+MAX_RAISED_COST_USD = 10 * MAX_COST_USD
+MAX_RAISED_TOTAL_TOKENS = 10 * MAX_TOTAL_TOKENS
+MAX_RAISED_TIMEOUT_SECONDS = 24 * 60 * 60
 DEFAULT_CONCURRENCY = 2
 
 # The order in which clocks fire: command < run < task token < state machine
@@ -38,6 +47,8 @@ CONTROL_POLL_SECONDS = 0.5
 DEFAULT_COMMAND_SECONDS = 300
 MAX_COMMAND_SECONDS = 1800
 CHECK_SECONDS = 900
+INTERRUPT_SECONDS = 2  # for code to yield after a Ctrl-C, before its interpreter is killed
+BACKGROUND_FIRST_SECONDS = 1  # what a background process says at once, or that it failed, is part of the first answer
 
 # Events
 INLINE_EVENT_BYTES = 8 * 1024  # more goes to S3 with a preview inline
@@ -46,9 +57,41 @@ EVENTS_PER_TRANSACTION = 25  # well under DynamoDB's 100 actions and 4 MB
 MAX_FRAME_BYTES = 24 * 1024  # API Gateway counts 32 KB frames
 OUTPUT_CHUNK_BYTES = 4 * 1024  # one tool_output event
 
+# One reply of a model. The run's own clock may end it earlier.
+MODEL_CONNECT_SECONDS = 10
+MODEL_IDLE_SECONDS = 180  # between two pieces of a stream; a long prompt is read for a minute before the first
+MODEL_TRY_SECONDS = 900  # 128 K tokens of output come at 150 a second
+MODEL_TURN_SECONDS = 1_800  # all tries, pauses and models
+MODEL_TRIES = 5  # of one model
+MODEL_PAUSE_SECONDS = 1.0  # before the second try; doubles, with chance taking up to half
+MODEL_MAX_PAUSE_SECONDS = 60.0  # also for what Retry-After asks
+MODEL_FALLBACK_SECONDS = 300  # how long the work stays with a stand-in: as long as a prompt cache
+MALFORMED_CHARS = 4_000  # of arguments that are no JSON object, shown back to the model
+
 # What the model sees of one tool result: head and tail of this much together
 MODEL_OUTPUT_CHARS = 16_000
 MAX_READ_BYTES = 256 * 1024
+MAX_SEARCH_CONTEXT = 20
+PARALLEL_CALLS = 4  # read-only ones of one turn
+MAX_BACKGROUND = 8
+
+# Of what commands said, for the model to read by range; the log has all of it
+KEPT_OUTPUT_BYTES = 64 * 1024**2
+KEPT_OUTPUTS_BYTES = 512 * 1024**2
+KEPT_OUTPUTS = 64
+
+# The agent's loop
+MAX_NUDGES = 2  # replies without a call in a row that are answered by a reminder
+MAX_FAILURES_IN_A_ROW = 3  # then a new plan is asked for, and one failure later demanded
+REPEATS_WITHOUT_PROGRESS = 3  # of the same call with the same outcome
+COMPACT_AT = 0.6  # of what the model takes, by an estimate; the reply needs room, too
+COMPACT_TOKENS = 100_000  # or here: longer prompts cost more and help less
+KEPT_MESSAGES = 8  # whose tool results stay whole when a conversation is shortened
+DIGEST_CHARS = 6_000
+PROBLEM_CHARS = 300
+MAX_QUESTION_CHARS = 4_000
+MAX_FINDINGS = 100
+LAST_CALL_SECONDS = 2  # with less of the run's time left, no call of the model is begun
 
 # AWS
 ECS_OVERRIDES_CHARS = 8_192
@@ -73,6 +116,8 @@ WALL_FILE_BYTES = 4 * 1024**3
 WALL_CPU_SECONDS = 2 * MAX_COMMAND_SECONDS  # of one process
 EXECUTOR_FRAME_BYTES = 8 * 1024 * 1024  # more than this from inside the wall is not an answer
 MAX_WRITE_BYTES = 4 * 1024 * 1024
+MAX_FILE_SIZE = 2**63 - 1
+WALL_ERROR_CHARS = 1_000
 KILL_SECONDS = 10
 
 # What of one command is sent as events; the log has all of it
@@ -87,8 +132,46 @@ GIT_TRANSFER_SECONDS = 900  # clone, fetch, push
 MAX_CHECKS = 8
 MAX_REPAIRS = 2
 CHECK_TAIL_CHARS = 4_000
+MAX_CHECK_SECONDS = MAX_COMMAND_SECONDS
+MAX_REPORT_BYTES = 4 * 1024 * 1024  # of one check, all its report files together
+MAX_REPORT_FILES = 200
+MAX_REPORT_TEXT_CHARS = 2 * 1024 * 1024  # of what a check prints, head and tail, looked through for test results
+MAX_FAILING_TESTS = 2_000  # compared with those before
+SHOWN_FAILING_TESTS = 50  # of one check, in events and results
+MAX_TEST_NAME_CHARS = 300
+MAX_REPORT_LINE_CHARS = 1_000  # of what a runner prints; patterns look no further
+DETECT_FILES = 40  # of one kind, looked into to find out how a repository is tested
+MAX_PRD_FILES = 10
+MAX_PRD_BYTES = 1024 * 1024
+STORY_CHARS = 4_000  # of the story's text, for the model
+PROGRESS_TASK_CHARS = 200
 
-# What the model is told about the repository at the start
-CONTEXT_TREE_PATHS = 300
-CONTEXT_FILE_CHARS = 6_000
-CONTEXT_CHARS = 24_000
+# What of the repository is fetched: history with its contents while that is small, else what the last commits need
+BIG_FILE_BYTES = 8 * 1024 * 1024  # from here on git streams a file instead of holding it in memory
+HISTORY_FILE_BYTES = 1024 * 1024  # larger ones come only if the base or the last commits hold them
+HISTORY_PACK_BYTES = 32 * 1024 * 1024
+HISTORY_SECONDS = 60
+RECENT_COMMITS = (100, 10, 2)  # the most of these whose contents are few enough
+RECENT_FILES = 5_000
+MAX_OPTIONS_BYTES = 64 * 1024  # .sandpiper.yml; PyYAML reads about 100 KB in a second
+MAX_SHOWN_BYTES = 4 * 1024 * 1024  # any other file of the repository that is read by us
+MAX_PATCH_FILE_BYTES = 32 * 1024 * 1024  # a larger one is named in the diff without its content
+
+# What the model is told about the repository at the start, in tokens of about 4 characters
+CHARS_PER_TOKEN = 4
+CONTEXT_TOKENS = 6_000
+CONTEXT_TREE_TOKENS = 1_000
+CONTEXT_TREE_LINES = 150
+CONTEXT_INSTRUCTION_TOKENS = 1_500
+CONTEXT_PRD_TOKENS = 1_000
+CONTEXT_NAMED_TOKENS = 1_000
+CONTEXT_FOUND_TOKENS = 500
+CONTEXT_GENERAL_TOKENS = 500  # README, manifests
+CONTEXT_CONFIG_TOKENS = 250
+CONTEXT_NAMED_FILES = 8
+CONTEXT_FOUND_FILES = 5
+CONTEXT_TERMS = 16
+CONTEXT_READ_BYTES = 512 * 1024  # a larger file is not looked into
+CONTEXT_SEARCH_FILE_BYTES = 128 * 1024
+CONTEXT_SEARCH_BYTES = 64 * 1024 * 1024  # about a second
+CONTEXT_TOLD_PATHS = 100  # in the event; the text names fewer

@@ -5,22 +5,34 @@ Types of models are imported for checking only: a function that needs one port p
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sandpiper.models.events import Event, NewEvent
-    from sandpiper.models.run import ControlRequest, Page, Run, Status
+    from sandpiper.models.events import Event, EventType, NewEvent
+    from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 
 
 class Clock(Protocol):
     def now(self) -> datetime: ...
 
 
+@dataclass(frozen=True)
+class Revision:
+    """What becomes of a run, and the events that tell of it."""
+
+    changes: Mapping[str, Any]
+    events: Sequence[NewEvent] = ()
+
+
 class Runs(Protocol):
-    """Runs and their event logs: every change of a run and the events it causes are one atomic write."""
+    """Runs and their event logs: every change of a run and the events it causes are one atomic write.
+
+    The same write keeps the books: a new run, and every change of `usage`, moves its owner's figures of the month.
+    """
 
     def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
         """Store a new run with its first events. Raises Conflict if the id is taken."""
@@ -50,15 +62,36 @@ class Runs(Protocol):
         A change that makes the run terminal also frees its owner's slot, in the same transaction.
         """
 
+    def revise(self, run_id: str, decide: Callable[[Run], Revision | None]) -> Run:
+        """Change the run as `decide` says, which sees it as it is and is asked again if somebody was faster.
+
+        None changes nothing. What `decide` raises is raised here.
+        """
+
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]: ...
 
-    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest:
-        """Number and store a request (`action`, `by`, `data`). Raises NotFound."""
+    def put_control(
+        self,
+        run_id: str,
+        request: Mapping[str, Any],
+        *,
+        allowed: Iterable[Status] | None = None,
+        event: EventType | None = None,
+        key: str | None = None,
+    ) -> ControlRequest:
+        """Number and store a request (`action`, `by`, `data`), and an event with `n`, `by` and the data if named.
+
+        The same `key` stores one request, however often it is sent. Raises NotFound; Conflict if the status is none of
+        `allowed`, or if the key was used for something else.
+        """
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]: ...
 
     def live(self, *, unchanged_since: datetime) -> Iterable[Run]:
         """Every run that has not ended and was last changed before then, for the sweep that looks for lost ones."""
+
+    def usage_of(self, owner: str, month: str) -> MonthlyUsage:
+        """What the owner used in a month (`YYYY-MM`, UTC). Strongly consistent."""
 
 
 class EventLog(Protocol):
@@ -94,7 +127,13 @@ class Blobs(Protocol):
     def get(self, key: str) -> bytes:
         """Raises NotFound."""
 
+    def get_file(self, key: str, file: BinaryIO) -> None:
+        """Piece by piece, however large it is. Raises NotFound."""
+
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
+
+    def delete_prefix(self, prefix: str) -> int:
+        """Delete everything whose key begins so; returns how many there were. Safe to repeat."""
 
 
 class RunSecrets(Protocol):

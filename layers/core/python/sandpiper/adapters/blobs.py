@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, BinaryIO
 
 from botocore.exceptions import ClientError
 
 from sandpiper.adapters.aws import error_code
-from sandpiper.errors import NotFound
+from sandpiper.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+
+_DELETED_AT_ONCE = 1_000  # S3 takes no more in one request
+_PIECE_BYTES = 1 << 20
 
 
 class S3Blobs:
@@ -25,12 +33,10 @@ class S3Blobs:
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=content_type)
 
     def get(self, key: str) -> bytes:
-        try:
-            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
-        except ClientError as error:
-            if error_code(error) == "NoSuchKey":
-                raise NotFound(f"There is no {key}.") from error
-            raise
+        return self._open(key).read()
+
+    def get_file(self, key: str, file: BinaryIO) -> None:
+        file.writelines(self._open(key).iter_chunks(_PIECE_BYTES))
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return self._s3.generate_presigned_url(
@@ -42,3 +48,25 @@ class S3Blobs:
             },
             ExpiresIn=seconds,
         )
+
+    def delete_prefix(self, prefix: str) -> int:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
+        found = (item["Key"] for page in pages for item in page.get("Contents", []))
+        return sum(self._delete(batch) for batch in itertools.batched(found, _DELETED_AT_ONCE, strict=False))
+
+    def _delete(self, keys: Sequence[str]) -> int:
+        named: list[ObjectIdentifierTypeDef] = [{"Key": key} for key in keys]
+        answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": named, "Quiet": True})
+        if refused := answer.get("Errors"):
+            # S3 says so inside a good answer.
+            message = f"{len(refused)} objects could not be deleted, {refused[0].get('Key')}: {refused[0].get('Code')}"
+            raise Unavailable(message)
+        return len(keys)
+
+    def _open(self, key: str) -> StreamingBody:
+        try:
+            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"]
+        except ClientError as error:
+            if error_code(error) == "NoSuchKey":
+                raise NotFound(f"There is no {key}.") from error
+            raise

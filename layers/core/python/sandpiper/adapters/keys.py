@@ -10,6 +10,7 @@ SLOTS = "SLOTS"
 INBOX = "INBOX#"
 WAIT = "WAIT#"
 CALLED = "CALLED#"
+INBOX_KEY = "KEY#"
 OWNER_INDEX = "by_owner"
 _HIGHEST = 10**10 - 1
 
@@ -18,8 +19,21 @@ def run_pk(run_id: str) -> str:
     return f"RUN#{run_id}"
 
 
+def run_key(run_id: str) -> dict[str, str]:
+    return {"pk": run_pk(run_id), "sk": RUN}
+
+
 def owner_pk(owner: str) -> str:
     return f"OWNER#{owner}"
+
+
+def usage_key(owner: str, month: str) -> dict[str, str]:
+    """Apart from the owner's slots, which are read all at once."""
+    return {"pk": f"USAGE#{owner}", "sk": f"MONTH#{month}"}
+
+
+def month_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m")
 
 
 def inbox_sk(n: int) -> str:

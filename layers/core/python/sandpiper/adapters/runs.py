@@ -10,31 +10,27 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandpiper import limits
-from sandpiper.adapters import cursors, keys, slots, writes
+from sandpiper.adapters import keys, slots, usage, writes
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.event_log import EventLog
-from sandpiper.adapters.rows import (
-    control_from_row,
-    control_to_row,
-    event_to_row,
-    expiry,
-    run_from_row,
-    run_to_row,
-)
+from sandpiper.adapters.inbox import Inbox, refuse_another
+from sandpiper.adapters.rows import event_to_row, expiry, run_from_row, run_to_row
+from sandpiper.adapters.run_lists import RunLists
 from sandpiper.adapters.transactions import commit, turns
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import Event, NewEvent
-from sandpiper.models.run import TERMINAL, ControlRequest, Page, Run, Status
+from sandpiper.models.run import TERMINAL, ControlRequest, MonthlyUsage, Page, Run, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-    from sandpiper.ports import Blobs, Clock
+    from sandpiper.models.events import EventType
+    from sandpiper.ports import Blobs, Clock, Revision
 
 REMEMBERED_RUNS = 128
 
@@ -44,6 +40,14 @@ class _Head(NamedTuple):
 
     last_seq: int
     attempt: int
+
+
+class _Plan(NamedTuple):
+    """What is to be written of a run that was just read; the events are small already."""
+
+    changes: Mapping[str, Any]
+    events: Sequence[NewEvent] = ()
+    also: Sequence[TransactWriteItemTypeDef] = ()
 
 
 class DynamoRuns:
@@ -60,6 +64,8 @@ class DynamoRuns:
         self._dynamodb = dynamodb
         self._runs_table = runs_table
         self._events_table = events_table
+        self._lists = RunLists(dynamodb, runs_table=runs_table)
+        self._inbox = Inbox(dynamodb, runs_table=runs_table)
         self._log = EventLog(dynamodb, runs_table=runs_table, events_table=events_table)
         self._blobs = blobs
         self._clock = clock
@@ -70,7 +76,8 @@ class DynamoRuns:
         numbered = self._number(run.run_id, _Head(0, run.attempt), self._shrink(run.run_id, events))
         created = run.model_copy(update={"last_seq": len(numbered)})
         row = {**run_to_row(created), "version": 1, "expires_at": expiry(run.created_at, self._retention_days)}
-        if not commit(self._dynamodb, [writes.put_new(self._runs_table, row), *self._event_puts(numbered)]):
+        started = usage.add(self._runs_table, run.owner, run.created_at, usage.STARTED)
+        if not commit(self._dynamodb, [writes.put_new(self._runs_table, row), started, *self._event_puts(numbered)]):
             raise Conflict(f"There is a run {run.run_id} already.")
         return created
 
@@ -80,16 +87,7 @@ class DynamoRuns:
     def list_by_owner(
         self, owner: str, *, status: str | None, repo: str | None, limit: int, cursor: str | None
     ) -> Page[Run]:
-        query = self._owner_query(owner, {"status": status, "repo": repo}, limit)
-        if cursor is not None:
-            query["ExclusiveStartKey"] = to_item(_index_key(owner, cursors.decode(cursor, owner)))
-        # One more than asked for tells whether a next page would be empty.
-        rows = list(itertools.islice(self._query(query), limit + 1))
-        more = len(rows) > limit
-        return Page[Run](
-            items=tuple(run_from_row(row) for row in rows[:limit]),
-            cursor=cursors.encode(owner, rows[limit - 1]["created_key"]) if more else None,
-        )
+        return self._lists.of_owner(owner, {"status": status, "repo": repo}, limit=limit, cursor=cursor)
 
     def append(self, run_id: str, events: Sequence[NewEvent], *, attempt: int | None = None) -> list[Event]:
         appended: list[Event] = []
@@ -106,53 +104,84 @@ class DynamoRuns:
         events: Sequence[NewEvent] = (),
         attempt: int | None = None,
     ) -> Run:
-        allowed, events = frozenset(allowed), self._shrink(run_id, events)
-        for _ in turns():
-            row = self._row(run_id)
-            before = run_from_row(row)
-            _refuse_change(before, allowed, attempt)
-            after = self._changed(before, changes, len(events))
-            numbered = self._number(run_id, _Head(before.last_seq, after.attempt), events)
-            row_writes = self._row_writes(before, after, row["version"])
-            if commit(self._dynamodb, [*row_writes, *self._event_puts(numbered)]):
-                break
-        self._heads.pop(run_id, None)
-        return after
+        plan = _Plan(changes, self._shrink(run_id, events))
+        allowed = frozenset(allowed)
+
+        def decide(run: Run) -> _Plan:
+            _refuse_change(run, allowed, attempt)
+            return plan
+
+        return self._rewrite(run_id, decide)
+
+    def revise(self, run_id: str, decide: Callable[[Run], Revision | None]) -> Run:
+        def plan(run: Run) -> _Plan | None:
+            revision = decide(run)
+            return _Plan(revision.changes, self._shrink(run_id, revision.events)) if revision else None
+
+        return self._rewrite(run_id, plan)
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
         return [Event.model_validate(event) for event in self._log.read(run_id, after=after, limit=limit)]
 
-    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest:
-        for _ in turns():
-            row = self._row(run_id)
-            values = {"at": self._clock.now(), **request, "n": row["last_inbox"] + 1}
-            control = ControlRequest.model_validate(values)
-            if commit(self._dynamodb, self._control_writes(row, control)):
-                break
-        return control
+    def put_control(
+        self,
+        run_id: str,
+        request: Mapping[str, Any],
+        *,
+        allowed: Iterable[Status] | None = None,
+        event: EventType | None = None,
+        key: str | None = None,
+    ) -> ControlRequest:
+        asked = ControlRequest.model_validate({"at": self._clock.now(), **request, "n": 0})
+        possible, stored = None if allowed is None else frozenset(allowed), asked
+
+        def decide(run: Run) -> _Plan | None:
+            nonlocal stored
+            known = self._inbox.sent_with(run_id, key) if key else None
+            if known is not None:
+                refuse_another(known, request)
+                stored = known
+                return None
+            if possible is not None:
+                _refuse_change(run, possible, None)
+            stored = asked.model_copy(update={"n": run.last_inbox + 1})
+            return self._storing(run, stored, event, key)
+
+        self._rewrite(run_id, decide)
+        return stored
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]:
-        query: QueryInputTypeDef = {
-            "TableName": self._runs_table,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :first AND :last",
-            "ExpressionAttributeValues": to_item(
-                {":pk": keys.run_pk(run_id), ":first": keys.inbox_sk(after + 1), ":last": keys.LAST_INBOX}
-            ),
-            "ConsistentRead": True,
-        }
-        return [control_from_row(row) for row in self._query(query)]
+        return self._inbox.read(run_id, after=after)
+
+    def usage_of(self, owner: str, month: str) -> MonthlyUsage:
+        answer = self._dynamodb.get_item(
+            TableName=self._runs_table, Key=to_item(keys.usage_key(owner, month)), ConsistentRead=True
+        )
+        return usage.from_row(month, from_item(answer.get("Item", {})))
 
     def live(self, *, unchanged_since: datetime) -> Iterator[Run]:
-        statuses = {f":{status}": status for status in TERMINAL}
-        pages = self._dynamodb.get_paginator("scan").paginate(
-            TableName=self._runs_table,
-            FilterExpression=f"sk = :run AND updated_at < :moment AND NOT #status IN ({', '.join(statuses)})",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues=to_item(
-                {":run": keys.RUN, ":moment": keys.timestamp(unchanged_since), **statuses}
-            ),
-        )
-        return (run_from_row(from_item(item)) for page in pages for item in page["Items"])
+        return self._lists.live(unchanged_since=unchanged_since)
+
+    def _rewrite(self, run_id: str, decide: Callable[[Run], _Plan | None]) -> Run:
+        for _ in turns():
+            row = self._row(run_id)
+            before = run_from_row(row)
+            plan = decide(before)
+            if plan is None:
+                return before
+            after = self._changed(before, plan.changes, len(plan.events))
+            numbered = self._number(run_id, _Head(before.last_seq, after.attempt), plan.events)
+            row_writes = self._row_writes(before, after, row["version"])
+            if commit(self._dynamodb, [*row_writes, *plan.also, *self._event_puts(numbered)]):
+                break
+        self._heads.pop(run_id, None)
+        return after
+
+    def _storing(self, run: Run, control: ControlRequest, event: EventType | None, key: str | None) -> _Plan:
+        told = [NewEvent(type=event, data={"n": control.n, "by": control.by, **control.data})] if event else []
+        expires_at = expiry(run.created_at, self._retention_days)
+        inbox_puts = self._inbox.put(run.run_id, control, key=key, expires_at=expires_at)
+        return _Plan({"last_inbox": control.n}, self._shrink(run.run_id, told), inbox_puts)
 
     def _append_chunk(self, run_id: str, events: Sequence[NewEvent], attempt: int | None) -> list[Event]:
         head = self._heads.pop(run_id, None)
@@ -202,7 +231,9 @@ class DynamoRuns:
             condition += f" AND NOT #status IN ({', '.join(f':{status}' for status in TERMINAL)})"
             values |= {status: status for status in TERMINAL}
         changes = {"last_seq": numbered[-1].seq, "updated_at": keys.timestamp(numbered[-1].ts)}
-        return writes.update(self._runs_table, _run_key(run_id), changes=changes, condition=condition, values=values)
+        return writes.update(
+            self._runs_table, keys.run_key(run_id), changes=changes, condition=condition, values=values
+        )
 
     def _row_writes(self, before: Run, after: Run, version: int) -> Iterator[TransactWriteItemTypeDef]:
         old, new = run_to_row(before), run_to_row(after)
@@ -210,8 +241,10 @@ class DynamoRuns:
         condition, values = "#version = :version", {"version": version}
         if after.last_seq != before.last_seq:
             condition, values = f"{condition} AND #last_seq = :last_seq", {**values, "last_seq": before.last_seq}
-        key = _run_key(after.run_id)
+        key = keys.run_key(after.run_id)
         yield writes.update(self._runs_table, key, changes=changes, condition=condition, values=values)
+        if used := usage.difference(before.usage, after.usage):
+            yield usage.add(self._runs_table, after.owner, after.updated_at, used)
         if after.is_terminal:
             yield slots.give_back(self._runs_table, after.owner, after.run_id)
         if after.status != before.status and (after.is_terminal or after.status == "provisioning"):
@@ -225,54 +258,13 @@ class DynamoRuns:
             row = event_to_row(event, expiry(event.ts, self._retention_days))
             yield writes.put_new(self._events_table, row, key="run_id")
 
-    def _control_writes(self, row: Mapping[str, Any], control: ControlRequest) -> list[TransactWriteItemTypeDef]:
-        changes = {"last_inbox": control.n, "version": row["version"] + 1}
-        condition, values = "#version = :version", {"version": row["version"]}
-        inbox_row = control_to_row(row["run_id"], control, row["expires_at"])
-        return [
-            writes.update(
-                self._runs_table, _run_key(row["run_id"]), changes=changes, condition=condition, values=values
-            ),
-            writes.put_new(self._runs_table, inbox_row),
-        ]
-
     def _row(self, run_id: str) -> dict[str, Any]:
-        answer = self._dynamodb.get_item(TableName=self._runs_table, Key=to_item(_run_key(run_id)), ConsistentRead=True)
+        answer = self._dynamodb.get_item(
+            TableName=self._runs_table, Key=to_item(keys.run_key(run_id)), ConsistentRead=True
+        )
         if "Item" not in answer:
             raise NotFound(f"There is no run {run_id}.")
         return from_item(answer["Item"])
-
-    def _owner_query(self, owner: str, filters: Mapping[str, str | None], limit: int) -> QueryInputTypeDef:
-        wanted = {name: value for name, value in filters.items() if value is not None}
-        values = {"owner": owner, **wanted}
-        query: QueryInputTypeDef = {
-            "TableName": self._runs_table,
-            "IndexName": keys.OWNER_INDEX,
-            "KeyConditionExpression": "#owner = :owner",
-            "ExpressionAttributeNames": {f"#{name}": name for name in values},
-            "ExpressionAttributeValues": to_item({f":{name}": value for name, value in values.items()}),
-            "ScanIndexForward": False,
-            "Limit": max(limit + 1, limits.MAX_PAGE) if wanted else limit + 1,
-        }
-        if wanted:
-            query["FilterExpression"] = " AND ".join(f"#{name} = :{name}" for name in wanted)
-        return query
-
-    def _query(self, query: QueryInputTypeDef) -> Iterator[dict[str, Any]]:
-        while True:
-            answer = self._dynamodb.query(**query)
-            yield from map(from_item, answer["Items"])
-            if "LastEvaluatedKey" not in answer:
-                return
-            query["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-def _run_key(run_id: str) -> dict[str, str]:
-    return {"pk": keys.run_pk(run_id), "sk": keys.RUN}
-
-
-def _index_key(owner: str, created_key: str) -> dict[str, str]:
-    return {"owner": owner, "created_key": created_key, **_run_key(created_key.partition("#")[2])}
 
 
 def _refuse_change(run: Run, allowed: frozenset[Status], attempt: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sandpiper import limits
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ def no_such_run(run_id: str) -> NotFound:
 
 
 def own_run(runs: Runs, run_id: str, identity: Identity) -> Run:
+    if len(run_id) > limits.MAX_NAME_CHARS:  # no key of the database either
+        raise no_such_run(f"{run_id[: limits.MAX_NAME_CHARS]}…")
     run = runs.get(run_id)
     if run.owner != identity.user:
         raise no_such_run(run_id)

@@ -28,6 +28,11 @@ def result_key(run_id: str, attempt: int) -> str:
     return f"runs/{run_id}/attempts/{attempt}/result.json"
 
 
+def checkpoint_prefix(run_id: str) -> str:
+    """What every key begins with that is needed only as long as the run may go on."""
+    return f"runs/{run_id}/checkpoint"
+
+
 def log_download(run: Run, blobs: Blobs, clock: Clock) -> Download:
     if run.result is None or run.result.log_key is None:
         raise _nothing(run, "log")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sandpiper.errors import NotFound
 from sandpiper.logic.artifacts import result_key
-from sandpiper.models.run import ErrorInfo, Run, RunResult
+from sandpiper.models.run import ErrorInfo, Run, RunResult, Usage
 
 if TYPE_CHECKING:
     from sandpiper.models.run import Status
     from sandpiper.ports import Blobs
 
+EndStatus = Literal["failed", "cancelled", "timed_out"]
 TIMEOUTS = frozenset({"States.Timeout", "TIMED_OUT"})
 CANCELLED = ErrorInfo(type="cancelled", message="The run was cancelled.")
 TIMED_OUT = ErrorInfo(type="timeout", message="The run took longer than it was given.")
+UNANSWERED = ErrorInfo(type="cancelled", message="The run waited too long for somebody to let it go on.")
 LOST = ErrorInfo(
     type="sandbox_lost", message="The sandbox stopped answering and the run could not go on.", retryable=True
 )
@@ -40,14 +42,25 @@ class Outcome:
 
 
 def decide(run: Run, ending: Ending, result: RunResult | None) -> Outcome:
-    """A sandbox's own word comes first: it knows what it has pushed."""
+    """A sandbox's own word comes first: it knows what it has pushed. What a suspended one had done by then is kept."""
     if result is not None and result.outcome != "suspended":
         return Outcome(result.outcome, result.error or _ERROR_OF_STATUS.get(result.outcome), result)
+    status, error = _without_a_word(run, ending)
+    kept = result and result.model_copy(update={"outcome": status, "suspend_reason": None, "question": None})
+    return Outcome(status, error, kept)
+
+
+def used_so_far(run: Run, result: RunResult | None) -> Usage:
+    """What a result says of all attempts, unless it knows less than the row."""
+    return result.usage if result and result.usage.turns >= run.usage.turns else run.usage
+
+
+def _without_a_word(run: Run, ending: Ending) -> tuple[EndStatus, ErrorInfo]:
     if ending.cancelled or run.cancel_requested:
-        return Outcome("cancelled", CANCELLED, result)
-    if ending.error in TIMEOUTS:
-        return Outcome("timed_out", TIMED_OUT, result)
-    return Outcome("failed", LOST, result)
+        return "cancelled", CANCELLED
+    if ending.error not in TIMEOUTS:
+        return "failed", LOST
+    return ("cancelled", UNANSWERED) if run.status == "suspended" else ("timed_out", TIMED_OUT)
 
 
 def stored_result(blobs: Blobs, run: Run, key: str | None = None) -> RunResult | None:

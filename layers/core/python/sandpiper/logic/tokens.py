@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from sandpiper import limits
 from sandpiper.errors import AuthenticationError
 
 if TYPE_CHECKING:
@@ -68,4 +69,6 @@ def _identity(claims: Mapping[str, Any]) -> dict[str, str]:
     user, org, scope = claims["sub"], claims.get("org") or "", claims.get("scope") or ""
     if not (isinstance(user, str) and user.strip() and isinstance(org, str)):
         raise AuthenticationError("The token names no user.")
+    if max(len(user), len(org)) > limits.MAX_USER_CHARS:
+        raise AuthenticationError(f"The token's user or organization has more than {limits.MAX_USER_CHARS} characters.")
     return {"user": user, "org": org, "scope": scope if isinstance(scope, str) else ""}

@@ -4,9 +4,11 @@
 |---|---|---|
 | acquire_slot | a cancel arrives meanwhile | whoever is second sees the other's write and wakes the execution |
 | prepare | its answer is lost | the status is `provisioning`: the repeat gives the same attempt again |
-| suspend | a cancel arrives meanwhile | as in acquire_slot |
+| suspend | a cancel, an answer, a raised budget arrives meanwhile | as in acquire_slot |
 | recover | its answer is lost | the status is `queued`: the repeat only says "again" again |
 | finalize | after the terminal write | the repeat finds the run ended and does the rest |
+
+A sandbox that is lost costs one of MAX_ATTEMPTS; being suspended and resumed costs none.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
-from sandpiper.logic import statuses
-from sandpiper.logic.artifacts import spec_key
-from sandpiper.logic.outcomes import TIMEOUTS, Ending, Outcome, decide, stored_result
+from sandpiper.logic import budgets, statuses, suspension
+from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
+from sandpiper.logic.outcomes import TIMEOUTS, Ending, Outcome, decide, stored_result, used_so_far
 from sandpiper.models.events import NewEvent
 
 if TYPE_CHECKING:
     from sandpiper.logic.line import Line
-    from sandpiper.models.run import Run
+    from sandpiper.models.run import Run, RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
 
 Capacity = Literal["FARGATE", "FARGATE_SPOT"]
@@ -71,25 +73,21 @@ class Steps:
         return Prepared(
             cancelled=run.is_terminal or run.cancel_requested,
             attempt=run.attempt,
-            token_timeout_seconds=(limits.PROVISIONING_SECONDS + run.spec.timeout_seconds + limits.FINISHING_SECONDS),
-            capacity="FARGATE_SPOT" if self.use_spot and run.attempt < limits.MAX_ATTEMPTS else "FARGATE",
+            token_timeout_seconds=run.token_seconds or _token_seconds(run),
+            capacity="FARGATE_SPOT" if self.use_spot and run.losses + 1 < limits.MAX_ATTEMPTS else "FARGATE",
         )
 
     def suspend(self, run_id: str, token: str, key: str) -> None:
-        """Gives the slot back and keeps the token until somebody resumes or cancels the run."""
+        """Gives the slot back and keeps the token until somebody resumes or cancels the run, or has done so already."""
         run = self.runs.get(run_id)
-        result = stored_result(self.blobs, run, key)
-        reason = (result.suspend_reason if result else None) or "paused"
-        events = [] if run.status == "suspended" else [NewEvent(type="run_suspended", data={"reason": reason})]
-        run = self.runs.change(
-            run_id,
-            allowed=(*statuses.before("suspended"), "suspended"),
-            changes={"status": "suspended", "suspend_reason": reason, "resume_token": token, "result": result},
-            events=events,
-        )
+        run = self._note_suspension(run, token, stored_result(self.blobs, run, key))
+        self.sandboxes.stop_all(run_id, "the run is suspended")
         self.line.leave(run.owner, run_id)
+        seen = run.result.inbox_seen if run.result else 0
         if run.cancel_requested:
             self._answer(token, cancelled=True)
+        elif suspension.is_over(run, self.runs.controls(run_id, after=seen)):
+            self._answer(token, cancelled=False)
 
     def recover(self, run_id: str, error: str, cause: str) -> bool:
         """Whether the run goes on in a new sandbox."""
@@ -103,7 +101,7 @@ class Steps:
         self.runs.change(
             run_id,
             allowed=("provisioning", "running"),
-            changes={"status": "queued"},
+            changes={"status": "queued", "losses": run.losses + (error not in TIMEOUTS)},
             events=[NewEvent(type="run_recovered", data=data)],
         )
         return True
@@ -111,10 +109,12 @@ class Steps:
     def finalize(self, run_id: str, ending: Ending) -> Finalized:
         found = run = self.runs.get(run_id)
         if not found.is_terminal:
-            run = self._end(run, decide(run, ending, stored_result(self.blobs, run, ending.result_key)), ending)
+            result = stored_result(self.blobs, run, ending.result_key) or run.result
+            run = self._end(run, decide(run, ending, result), ending)
         self.line.leave(run.owner, run_id)
         self.secrets.delete(run_id)
         self.sandboxes.stop_all(run_id, f"the run is {run.status}")
+        self.blobs.delete_prefix(checkpoint_prefix(run_id))
         return Finalized(run, just_now=not found.is_terminal)
 
     def _back_in_line(self, run: Run) -> Run:
@@ -125,6 +125,23 @@ class Steps:
             allowed=("suspended",),
             changes={"status": "queued", "suspend_reason": None, "resume_token": None},
             events=[NewEvent(type="run_resumed", data={"reason": run.suspend_reason})],
+        )
+
+    def _note_suspension(self, run: Run, token: str, result: RunResult | None) -> Run:
+        reason = (result.suspend_reason if result else None) or "paused"
+        data = {"reason": reason, "question": result and result.question, "exhausted": result and result.exhausted}
+        told = NewEvent(type="run_suspended", data={name: value for name, value in data.items() if value})
+        return self.runs.change(
+            run.run_id,
+            allowed=(*statuses.before("suspended"), "suspended"),
+            changes={
+                "status": "suspended",
+                "suspend_reason": reason,
+                "resume_token": token,
+                "result": result or run.result,
+                "usage": used_so_far(run, result),
+            },
+            events=[] if run.status == "suspended" else [told],
         )
 
     def _wait_in_line(self, run: Run, token: str, place: int) -> None:
@@ -154,6 +171,7 @@ class Steps:
             changes={
                 "status": "provisioning",
                 "attempt": run.attempt + 1,
+                "token_seconds": _token_seconds(run),
                 "queue_position": None,
                 "resume_token": None,
                 "task_arn": None,
@@ -162,7 +180,14 @@ class Steps:
         )
 
     def _may_go_on(self, run: Run, error: str) -> bool:
-        if run.is_terminal or run.cancel_requested or error in TIMEOUTS or run.attempt >= limits.MAX_ATTEMPTS:
+        if run.is_terminal or run.cancel_requested:
+            return False
+        if error in TIMEOUTS:
+            # It was given more time while it worked, of which the state machine's clock could know nothing.
+            tries_are_left = run.token_seconds is not None and run.token_seconds < _token_seconds(run)
+        else:
+            tries_are_left = run.losses + 1 < limits.MAX_ATTEMPTS
+        if not tries_are_left:
             return False
         handed_in = stored_result(self.blobs, run)
         return handed_in is None or handed_in.outcome == "suspended"
@@ -171,8 +196,10 @@ class Steps:
         changes: dict[str, Any] = {
             "status": outcome.status,
             "result": outcome.result,
+            "usage": used_so_far(run, outcome.result),
             "error": outcome.error,
             "suspend_reason": None,
+            "checkpoint_key": None,
             "resume_token": None,
             "queue_position": None,
             "ended_at": self.clock.now(),
@@ -190,6 +217,12 @@ class Steps:
         except Fenced:
             # Somebody else has answered: a cancel, or an earlier try of this step.
             return
+
+
+def _token_seconds(run: Run) -> int:
+    """The outer clock of an attempt: longer than its working time, which the sandbox itself keeps."""
+    worked = budgets.in_force(run.spec, run.budget).timeout_seconds or run.spec.timeout_seconds
+    return limits.PROVISIONING_SECONDS + worked + limits.FINISHING_SECONDS
 
 
 def _end_event(outcome: Outcome, ending: Ending) -> NewEvent:

@@ -1,4 +1,4 @@
-"""The bodies of `POST /execute`: what the three seeds send, in camelCase and in snake_case.
+"""The bodies of requests: of `POST /execute` what the three seeds send; all in camelCase and in snake_case.
 
 Types are strict, so that `"5"` is no number, and unknown fields are refused by the name the caller wrote.
 What needs to know the deployment (which repositories may be cloned) is decided in `logic/run_spec.py`.
@@ -22,16 +22,16 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from sandpiper import limits
-from sandpiper.models.spec import PromptStrategy, TaskType, TrustLevel
+from sandpiper.models.spec import GateMode, PromptStrategy, TaskType, TrustLevel
 
 # The seeds mix both spellings. The one that they use comes first and is the documented one.
 _CAMEL_IN_THE_SEEDS = frozenset(
     {"prompt_strategy", "should_commit", "skip_commit", "commit_message", "trust_level", "timeout_seconds"}
 )
 
-# git check-ref-format, and no leading dash: a name must never be read as an option.
+# git check-ref-format, and no leading dash: a name must never be read as an option. Nor may it look like another ref.
 BRANCH_PATTERN = (
-    r"^(?![-./])(?!@$)(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))"
+    r"^(?![-./])(?!(?:@|HEAD)$)(?!refs/)(?!.*(?:\.\.|//|/\.|@\{|\.lock(?:/|$)))"
     r"[^\x00-\x20\x7f-\x9f~^:?*\[\\]*[^\x00-\x20\x7f-\x9f~^:?*\[\\./]$"
 )
 # Relative, inside the repository, and neither an option nor one of git's `:(magic)` pathspecs.
@@ -127,7 +127,9 @@ class RunOptions(RequestModel):
     allowed_tools: Annotated[list[ToolName], Field(max_length=limits.MAX_LIST_ITEMS)] | None = None
     max_turns: Annotated[int, Field(ge=1, le=limits.MAX_TURNS), Whole] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS), Whole] | None = None
+    max_total_tokens: Annotated[int, Field(ge=1, le=limits.MAX_TOTAL_TOKENS), Whole] | None = None
     max_cost_usd: Annotated[float, Field(gt=0, le=limits.MAX_COST_USD)] | None = None
+    gate_mode: GateMode | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     timeout_seconds: Annotated[
         int, Field(ge=limits.MIN_TIMEOUT_SECONDS, le=limits.MAX_TIMEOUT_SECONDS), Whole
@@ -179,3 +181,18 @@ class ExecuteRequest(
     ]
 ):
     """Either body. Tags are in angle brackets so that they can be told from the names of fields in an error."""
+
+
+class BudgetRequest(RequestModel):
+    """New limits of a run, for all of it; without any: what "continue" means."""
+
+    max_turns: Annotated[int, Field(ge=1, le=limits.MAX_RAISED_TURNS), Whole] | None = None
+    max_cost_usd: Annotated[float, Field(gt=0, le=limits.MAX_RAISED_COST_USD)] | None = None
+    max_total_tokens: Annotated[int, Field(ge=1, le=limits.MAX_RAISED_TOTAL_TOKENS), Whole] | None = None
+    timeout_seconds: Annotated[int, Field(ge=1, le=limits.MAX_RAISED_TIMEOUT_SECONDS), Whole] | None = None
+
+
+class MessageRequest(RequestModel):
+    """Words for a run that is under way, or the answer to its question."""
+
+    text: Annotated[str, Field(min_length=1, max_length=limits.MAX_MESSAGE_CHARS, pattern=NOT_BLANK)]

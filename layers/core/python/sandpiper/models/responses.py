@@ -7,11 +7,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sandpiper.models.events import EventType
 from sandpiper.models.run import (
+    Budget,
     CommitInfo,
     DiffStat,
     ErrorInfo,
     Finding,
     GateReport,
+    LimitName,
     Plan,
     Status,
     StoryOutcome,
@@ -64,7 +66,8 @@ class ResultView(ResponseModel):
     story: StoryOutcome | None
     findings: list[Finding]
     suites: list[SuiteResult]
-    question: Annotated[str | None, Field(description="what the run waits to be told")]
+    question: Annotated[str | None, Field(description="what the run asked when it stopped to wait")]
+    exhausted: Annotated[LimitName | None, Field(description="the limit that stopped it")]
     diff_stat: DiffStat | None
     usage: Usage
     durations_ms: dict[str, int]
@@ -77,6 +80,7 @@ class RunView(ResponseModel):
     run_id: str
     status: Status
     suspend_reason: SuspendReason | None
+    question: Annotated[str | None, Field(description="what it waits to be told; answer with a message")]
     type: TaskType
     task: str
     repo: str | None
@@ -86,6 +90,8 @@ class RunView(ResponseModel):
     started_at: datetime | None
     ended_at: datetime | None
     attempt: int
+    usage: Annotated[Usage, Field(description="of all attempts so far")]
+    budget: Annotated[Budget, Field(description="the limits in force; null is no limit")]
     last_seq: int
     queue_position: int | None
     cancel_requested: bool
@@ -106,6 +112,12 @@ class StartedAnswer(ResponseModel):
 
 class RunAnswer(ResponseModel):
     success: Literal[True] = True
+    run: RunView
+
+
+class MessageAnswer(ResponseModel):
+    success: Literal[True] = True
+    n: Annotated[int, Field(description="the message's number in the run's inbox")]
     run: RunView
 
 
@@ -141,6 +153,20 @@ class TicketAnswer(ResponseModel):
     ticket: str
     expires_at: datetime
     websocket_url: str
+
+
+class UsageAnswer(ResponseModel):
+    """Of all your runs in one month, in UTC; a run that goes on over midnight counts in both."""
+
+    success: Literal[True] = True
+    month: str
+    runs: Annotated[int, Field(description="started in this month")]
+    turns: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost_usd: float
 
 
 class HealthChecks(ResponseModel):

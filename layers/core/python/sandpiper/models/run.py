@@ -17,6 +17,7 @@ SuspendReason = Literal["paused", "awaiting_approval", "awaiting_input", "budget
 GateStatus = Literal["passed", "failed", "skipped"]
 CheckStatus = Literal["passed", "failed", "known_broken"]
 Severity = Literal["critical", "major", "minor", "info"]
+LimitName = Literal["max_turns", "max_cost_usd", "max_total_tokens", "timeout_seconds"]
 TERMINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "timed_out"})
 
 
@@ -35,6 +36,22 @@ class Usage(Model):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float = 0.0
+
+    def plus(self, other: Usage) -> Usage:
+        sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
+        return Usage(**{**sums, "cost_usd": round(sums["cost_usd"], 8)})
+
+    @property
+    def total_tokens(self) -> int:
+        """In and out, from the cache or not: what `max_total_tokens` bounds."""
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+class MonthlyUsage(Usage):
+    """What all runs of one owner used in one month (`YYYY-MM`, UTC), and how many were started in it."""
+
+    month: str
+    runs: int = 0
 
 
 class ReportedTests(Model):
@@ -105,6 +122,13 @@ class Plan(Model):
     risks: tuple[str, ...] = ()
     validation_commands: tuple[str, ...] = ()
 
+    def as_text(self) -> str:
+        lists = ((name, getattr(self, name)) for name in ("steps", "files", "risks", "validation_commands"))
+        lines = [
+            f"{name.replace('_', ' ')}:\n" + "\n".join(f"- {item}" for item in items) for name, items in lists if items
+        ]
+        return "\n".join(filter(None, (self.summary, *lines)))
+
 
 class DiffStat(Model):
     files: int = 0
@@ -119,6 +143,15 @@ class CommitInfo(Model):
     pushed: bool = False
     verified: bool = False
     url: str | None = None
+
+
+class Budget(Model):
+    """Limits of a run. On the run: those that were raised after its start, and what is None is as the spec has it."""
+
+    max_turns: int | None = None
+    max_cost_usd: float | None = None
+    max_total_tokens: int | None = None
+    timeout_seconds: int | None = None
 
 
 class RunResult(Model):
@@ -138,18 +171,12 @@ class RunResult(Model):
     findings: tuple[Finding, ...] = ()
     suites: tuple[SuiteResult, ...] = ()
     question: str | None = None  # what a run that waits for an answer has asked
+    exhausted: LimitName | None = None  # the limit that stopped a run with `budget_exhausted`
+    limits: Budget | None = None  # all that were in force when it stopped
+    inbox_seen: int = 0  # the last request of the inbox that the sandbox had taken in when it stopped
     usage: Usage = Field(default_factory=Usage)
     durations_ms: dict[str, int] = Field(default_factory=dict)
     model: str | None = None
-
-
-class Budget(Model):
-    """Limits that were raised after the start; what is None is as the spec has it."""
-
-    max_turns: int | None = None
-    max_cost_usd: float | None = None
-    max_total_tokens: int | None = None
-    timeout_seconds: int | None = None
 
 
 class Run(Model):
@@ -163,6 +190,7 @@ class Run(Model):
     spec: RunSpec
     attempt: int = 0
     losses: int = 0  # attempts that were lost; a resumed run has more attempts and no more losses
+    token_seconds: int | None = None  # how long the state machine waits for the current attempt, at most
     checkpoint_key: str | None = None  # where the next attempt goes on
     budget: Budget = Budget()
     usage: Usage = Usage()  # of all attempts so far

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sandpiper import limits
-from sandpiper.adapters import cursors, event_log, keys
+from sandpiper.adapters import cursors, event_log, keys, usage
 from sandpiper.adapters.event_data import shrink
+from sandpiper.adapters.inbox import refuse_another
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import Event, NewEvent
-from sandpiper.models.run import ControlRequest, Page, Run, Status
+from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.slots import FakeSlots
 from sandpiper.testing.storage import FakeBlobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sandpiper.ports import Blobs, Clock
+    from sandpiper.models.events import EventType
+    from sandpiper.ports import Blobs, Clock, Revision
 
 
 class FakeRuns:
@@ -34,6 +38,8 @@ class FakeRuns:
         self._runs: dict[str, Run] = {}
         self._events: dict[str, list[Event]] = {}
         self._controls: dict[str, list[ControlRequest]] = {}
+        self._keys: dict[tuple[str, str], ControlRequest] = {}
+        self._figures: defaultdict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
         self._lock = threading.RLock()
 
     def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
@@ -45,6 +51,7 @@ class FakeRuns:
             self._events[run.run_id] = []
             self._controls[run.run_id] = []
             self._write_events(run.run_id, events)
+            self._count(run.owner, run.created_at, usage.STARTED)
             return self._runs[run.run_id]
 
     def get(self, run_id: str) -> Run:
@@ -94,30 +101,41 @@ class FakeRuns:
         with self._lock:
             run = self.get(run_id)
             _refuse_if_over(run, attempt)
-            if run.status not in set(allowed):
-                raise Conflict(f"The run is {run.status}, so this can't be done now.")
-            changed = Run.model_validate({**dict(run), **changes, "updated_at": self._clock.now()})
-            _refuse_too_many(events)
-            if changed.is_terminal:
-                changed = changed.model_copy(update={"resume_token": None})
-                self._slots.give_back(run.owner, run_id)
-            if changed.status == "provisioning":
-                self._slots.note_dispatch(run.owner, run_id)
-            self._runs[run_id] = changed
-            self._write_events(run_id, events)
-            return self._runs[run_id]
+            _refuse_status(run, allowed)
+            return self._rewrite(run, changes, events)
+
+    def revise(self, run_id: str, decide: Callable[[Run], Revision | None]) -> Run:
+        with self._lock:
+            run = self.get(run_id)
+            revision = decide(run)
+            return run if revision is None else self._rewrite(run, revision.changes, revision.events)
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
         with self._lock:
             return [event for event in self._events.get(run_id, ()) if event.seq > after][:limit]
 
-    def put_control(self, run_id: str, request: Mapping[str, Any]) -> ControlRequest:
+    def put_control(
+        self,
+        run_id: str,
+        request: Mapping[str, Any],
+        *,
+        allowed: Iterable[Status] | None = None,
+        event: EventType | None = None,
+        key: str | None = None,
+    ) -> ControlRequest:
         with self._lock:
             run = self.get(run_id)
-            values = {"at": self._clock.now(), **request, "n": run.last_inbox + 1}
-            control = ControlRequest.model_validate(values)
+            if key is not None and (known := self._keys.get((run_id, key))):
+                refuse_another(known, request)
+                return known
+            if allowed is not None:
+                _refuse_status(run, allowed)
+            control = ControlRequest.model_validate({"at": self._clock.now(), **request, "n": run.last_inbox + 1})
             self._controls[run_id].append(control)
-            self._runs[run_id] = run.model_copy(update={"last_inbox": control.n})
+            if key is not None:
+                self._keys[run_id, key] = control
+            told = {"n": control.n, "by": control.by, **control.data}
+            self._rewrite(run, {"last_inbox": control.n}, [NewEvent(type=event, data=told)] if event else [])
             return control
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]:
@@ -127,6 +145,28 @@ class FakeRuns:
     def live(self, *, unchanged_since: datetime) -> list[Run]:
         with self._lock:
             return [run for run in self._runs.values() if not run.is_terminal and run.updated_at < unchanged_since]
+
+    def usage_of(self, owner: str, month: str) -> MonthlyUsage:
+        with self._lock:
+            return usage.from_row(month, self._figures[owner, month])
+
+    def _rewrite(self, run: Run, changes: Mapping[str, Any], events: Sequence[NewEvent]) -> Run:
+        changed = Run.model_validate({**dict(run), **changes, "updated_at": self._clock.now()})
+        _refuse_too_many(events)
+        if changed.is_terminal:
+            changed = changed.model_copy(update={"resume_token": None})
+            self._slots.give_back(run.owner, run.run_id)
+        if changed.status == "provisioning":
+            self._slots.note_dispatch(run.owner, run.run_id)
+        self._count(run.owner, changed.updated_at, usage.difference(run.usage, changed.usage))
+        self._runs[run.run_id] = changed
+        self._write_events(run.run_id, events)
+        return self._runs[run.run_id]
+
+    def _count(self, owner: str, moment: datetime, figures: Mapping[str, Decimal]) -> None:
+        month = self._figures[owner, keys.month_of(moment)]
+        for name, figure in figures.items():
+            month[name] = month.get(name, Decimal(0)) + figure
 
     def _write_events(self, run_id: str, events: Sequence[NewEvent]) -> list[Event]:
         run = self._runs[run_id]
@@ -158,6 +198,11 @@ class FakeEventLog:
 def _refuse_if_over(run: Run, attempt: int | None) -> None:
     if attempt is not None and (run.attempt != attempt or run.is_terminal):
         raise Fenced(f"Attempt {attempt} of {run.run_id} is over.")
+
+
+def _refuse_status(run: Run, allowed: Iterable[Status]) -> None:
+    if run.status not in set(allowed):
+        raise Conflict(f"The run is {run.status}, so this can't be done now.")
 
 
 def _refuse_too_many(events: Sequence[NewEvent]) -> None:

@@ -30,8 +30,17 @@ class FakeBlobs:
             raise NotFound(f"There is no {key}.")
         return self.bodies[key]
 
+    def get_file(self, key: str, file: BinaryIO) -> None:
+        file.write(self.get(key))
+
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return f"https://blobs.test/{quote(key)}?filename={quote(filename)}&expires={seconds}"
+
+    def delete_prefix(self, prefix: str) -> int:
+        found = [key for key in self.bodies if key.startswith(prefix)]
+        for key in found:
+            del self.bodies[key], self.content_types[key]
+        return len(found)
 
 
 class FakeRunSecrets:

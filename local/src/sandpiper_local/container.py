@@ -1,44 +1,42 @@
-"""Runs one task as ECS runs a container: `python -m sandpiper_local.container GRACE_SECONDS -- COMMAND…`.
+"""Runs one task as ECS runs a container.
 
-When the command ends, everything that it started ends too, daemons included. SIGTERM is passed on and followed by
+When its main process ends, everything that it started ends too, daemons included. SIGTERM is passed on and followed by
 SIGKILL after the grace period (ECS's stopTimeout); SIGHUP, which says that the agent is gone, means SIGKILL at once.
-Exits with the command's code.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from typing import TYPE_CHECKING
 
-from sandpiper_local.processes import become_subreaper, descendants, die_with_parent, end_descendants, reap, signal_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sandpiper_local.processes import (
+    become_subreaper,
+    descendants,
+    end_descendants,
+    end_with_parent,
+    reap,
+    signal_all,
+)
 
 _FOLLOWED_SIGNALS = {signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
 
-def run(command: list[str], *, grace_seconds: float) -> int:
-    become_subreaper()
+def contain(*, parent: int, grace_seconds: float) -> None:
+    """Returns in a new process, the main one of the container. The calling process exits with its code."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _FOLLOWED_SIGNALS)
-    main = subprocess.Popen(command, preexec_fn=_before_exec(), start_new_session=True)  # noqa: PLW1509 - one thread
-    code = _wait(main.pid, grace_seconds)
-    end_descendants(0)
-    return code
-
-
-def _before_exec() -> Callable[[], None]:
-    tie = die_with_parent(os.getpid(), signal.SIGKILL)
-
-    def prepare() -> None:
+    end_with_parent(parent, signal.SIGHUP)
+    become_subreaper()
+    container = os.getpid()
+    main = os.fork()
+    if main == 0:
+        os.setsid()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOLLOWED_SIGNALS)
-        tie()
-
-    return prepare
+        end_with_parent(container, signal.SIGKILL)
+        return
+    code = _wait(main, grace_seconds)
+    end_descendants(0)
+    os._exit(code)
 
 
 def _wait(main: int, grace_seconds: float) -> int:
@@ -55,7 +53,3 @@ def _wait(main: int, grace_seconds: float) -> int:
         elif signum == signal.SIGTERM and kill_at is None:
             kill_at = time.monotonic() + grace_seconds
             signal_all([main], signal.SIGTERM)
-
-
-if __name__ == "__main__":
-    sys.exit(run(sys.argv[3:], grace_seconds=float(sys.argv[1])))

@@ -4,6 +4,7 @@ LocalError            1
 ├── BuildFailed       1
 ├── DeployFailed      1   the template holds something that the embedded AWS can't serve
 ├── PartFailed        1   a part ended by itself; names its log
+├── BadSetting        2   a variable of the environment has a value that means nothing
 ├── ToolMissing       2
 ├── AlreadyRunning    3
 └── PortTaken         4
@@ -35,6 +36,10 @@ class DeployFailed(LocalError):
 class PartFailed(LocalError):
     def __init__(self, part: str, exit_code: int, log: Path) -> None:
         super().__init__(f"{part} ended with exit code {exit_code}; its log is {log}")
+
+
+class BadSetting(LocalError):
+    exit_code = 2
 
 
 class ToolMissing(LocalError):

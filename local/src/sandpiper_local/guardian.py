@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sandpiper_local.processes import become_subreaper, die_with_parent, end_descendants, reap
+from sandpiper_local.processes import become_subreaper, child_signals, die_with_parent, end_descendants, reap
 
 GRACE_SECONDS = 5.0
 
@@ -28,23 +28,22 @@ class Guardian:
         self._lifeline = lifeline
         self._requests = lifeline.makefile("rb")
         self._names: dict[int, str] = {}
-        self._child_ended, self._wakeup = _wake_on_child()
 
     def watch(self) -> None:
         """Serve until the lifeline breaks. `up` waits for each answer, so no request hides in the read buffer."""
-        selector = selectors.DefaultSelector()
-        selector.register(self._lifeline, selectors.EVENT_READ)
-        selector.register(self._child_ended, selectors.EVENT_READ)
-        while True:
-            ready = [key.fileobj for key, _ in selector.select()]
-            if self._child_ended in ready:
-                self._child_ended.recv(4096)
-                self._tell_ended()
-            if self._lifeline in ready:
-                request = self._requests.readline()
-                if not request:
-                    return
-                self._start(json.loads(request))
+        with child_signals() as child_ended, selectors.DefaultSelector() as selector:
+            for source in (self._lifeline, child_ended):
+                selector.register(source, selectors.EVENT_READ)
+            while True:
+                ready = [key.fileobj for key, _ in selector.select()]
+                if child_ended in ready:
+                    child_ended.recv(4096)
+                    self._tell_ended()
+                if self._lifeline in ready:
+                    request = self._requests.readline()
+                    if not request:
+                        return
+                    self._start(json.loads(request))
 
     def _start(self, request: dict[str, Any]) -> None:
         with Path(request["log"]).open("ab") as log:
@@ -73,16 +72,6 @@ class Guardian:
         self._lifeline.sendall(json.dumps(message).encode() + b"\n")
 
 
-def _wake_on_child() -> tuple[socket.socket, socket.socket]:
-    """A socket that becomes readable when a child ends, and its other end."""
-    reader, writer = socket.socketpair()
-    reader.settimeout(0)
-    writer.settimeout(0)
-    signal.set_wakeup_fd(writer.fileno())
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    return reader, writer
-
-
 def remove(leftovers: list[Path]) -> None:
     for path in leftovers:
         if path.is_dir():
@@ -102,7 +91,6 @@ def main(socket_fd: int, leftovers: list[Path]) -> None:
     except (BrokenPipeError, ConnectionResetError):
         pass  # `up` died while it was being told something: the same as a broken lifeline
     finally:
-        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         end_descendants(GRACE_SECONDS)
         remove(leftovers)

@@ -6,12 +6,13 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -44,6 +45,36 @@ def end_with_parent(parent: int, signum: signal.Signals) -> None:
     _prctl(PR_SET_PDEATHSIG, signum)
     if os.getppid() != parent:
         os._exit(1)
+
+
+@contextlib.contextmanager
+def child_signals() -> Iterator[socket.socket]:
+    """A socket that becomes readable when a child ends. Signals are as before in who leaves, also by a fork."""
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        reader.settimeout(0)
+        writer.settimeout(0)
+        signal.set_wakeup_fd(writer.fileno())
+        before = signal.signal(signal.SIGCHLD, lambda *_: None)
+        try:
+            yield reader
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+            signal.set_wakeup_fd(-1)
+
+
+def show_as(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    """What others see of this process under /proc, and so in `ps`. It was forked: the kernel knows its parent's."""
+    after_name = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    arguments_begin, arguments_end, environment_begin, environment_end = map(int, after_name[45:49])
+    _overwrite(arguments_begin, arguments_end, arguments)
+    _overwrite(environment_begin, environment_end, [f"{name}={value}" for name, value in environment.items()])
+
+
+def _overwrite(begin: int, end: int, words: Sequence[str]) -> None:
+    room = end - begin - 1  # the last byte stays zero
+    text = b"\0".join(word.encode() for word in words)[:room]
+    ctypes.memmove(begin, text.ljust(room, b"\0"), room)
 
 
 def descendants(root: int) -> list[int]:

@@ -28,7 +28,7 @@ from sandpiper_local.errors import LocalError, PortTaken
 from sandpiper_local.guardian import remove
 from sandpiper_local.parts import Parts, stop_signals
 from sandpiper_local.paths import StateDir, default_state_dir
-from sandpiper_local.startup import Startup
+from sandpiper_local.startup import Startup, check_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,6 +73,7 @@ def _run(options: UpOptions, report: Report) -> None:
     with lock.hold(state, f"http://{HOST}:{port}") as lock_fd:
         _check_port(port)
         check_tools()
+        check_environment(options.environment)
         state.clear()
         # short, because the names of Unix sockets may not be long, and open to pass through for other users' commands
         scratch = Path(tempfile.mkdtemp(prefix="sandpiper-"))

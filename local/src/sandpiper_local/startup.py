@@ -15,6 +15,7 @@ from sandpiper_local import paths
 from sandpiper_local.aws import HOST, SYSTEM_PATH, EmbeddedAws, answers
 from sandpiper_local.build import built_template
 from sandpiper_local.deploy import STACK_NAME, deploy, put_secrets
+from sandpiper_local.errors import BadSetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ _SCENARIOS = Path(__file__).parent / "sample" / "scenarios"
 _READY_SECONDS = 60
 # the sandbox redacts its key wherever it is printed, so this must be no word that anyone writes
 _NO_KEY = "sandpiper-local-needs-no-model-key"
+BACKENDS = ("", "bwrap", "uid")
 _BARE = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8"}
 
 
@@ -90,8 +92,14 @@ class Startup:
         return found[1] if found else None
 
     def _template_parameters(self, model_url: str) -> dict[str, str]:
+        bedrock = self.environment.get("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "")
         chosen = {
             "AnthropicBaseUrl": model_url,
+            "ModelProvider": self.environment.get("MODEL_PROVIDER", ""),
+            "FallbackModel": self.environment.get("FALLBACK_MODEL", ""),
+            "ModelPrices": self.environment.get("MODEL_PRICES", ""),
+            "AllowBedrock": "true" if bedrock else "",
+            "BedrockEndpoint": bedrock or model_url,
             "GitHubUrl": self.environment.get("GITHUB_URL", ""),
             "GitHubApiUrl": self.environment.get("GITHUB_API_URL", ""),
             "SandboxBackend": self.environment.get("SANDPIPER_SANDBOX", ""),
@@ -158,6 +166,13 @@ class Startup:
         }
         write_private(self.state.info, json.dumps(info, indent=2))
         return info
+
+
+def check_environment(environment: Mapping[str, str]) -> None:
+    """Raises BadSetting, before anything is started."""
+    backend = environment.get("SANDPIPER_SANDBOX", "")
+    if backend not in BACKENDS:
+        raise BadSetting(f"SANDPIPER_SANDBOX is {backend!r}: it must be bwrap or uid, or not set")
 
 
 def write_private(file: Path, text: str) -> None:

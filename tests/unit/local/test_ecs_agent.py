@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+import signal
+import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +15,7 @@ from sandpiper_local.ecs_agent.agent import Agent, Settings
 from sandpiper_local.ecs_agent.task import CannotStart, container_environment, secret_values, stop_timeout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 TASK = "arn:aws:ecs:us-east-1:000000000000:task/cluster/task-1"
 DEFINITION = {
@@ -31,6 +32,7 @@ class FakeEcs:
 
     def __init__(self, definition: dict[str, Any]) -> None:
         self.definition = definition
+        self.arn = TASK
         self.desired = "RUNNING"
         self.reason = ""
         self.stops: list[str] = []
@@ -39,11 +41,11 @@ class FakeEcs:
         return self
 
     def paginate(self, *, cluster: str, desiredStatus: str) -> list[dict[str, Any]]:  # noqa: N803 - boto's name
-        return [{"taskArns": [TASK] if self.desired == desiredStatus else []}]
+        return [{"taskArns": [self.arn] if self.desired == desiredStatus else []}]
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
         task = {
-            "taskArn": TASK,
+            "taskArn": self.arn,
             "clusterArn": "arn:cluster",
             "taskDefinitionArn": "arn:definition",
             "startedBy": "run-1",
@@ -84,7 +86,7 @@ class FakeFunctions:
 
 
 class World:
-    def __init__(self, root: Path, command: tuple[str, ...], *, sts: FakeSts, definition: dict[str, Any]) -> None:
+    def __init__(self, root: Path, *, sts: FakeSts, definition: dict[str, Any], preloaded: str) -> None:
         self.root = root
         self.ecs = FakeEcs(definition)
         self.functions = FakeFunctions()
@@ -98,7 +100,8 @@ class World:
             logs=root / "logs",
             scratch=root / "scratch",
             tools=None,
-            command=command,
+            module="task_under_test",
+            preloaded=(preloaded,),
         )
         self.agent = Agent(settings, ecs=self.ecs, sts=sts, functions=self.functions)
 
@@ -122,12 +125,21 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Callable[..., World]:
-    def make(script: str, *, sts: FakeSts | None = None, definition: dict[str, Any] | None = None) -> World:
-        command = (sys.executable, "-c", script)
-        return World(tmp_path, command, sts=sts or FakeSts(), definition=definition or DEFINITION)
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+    """A task that runs the script as its module."""
+    monkeypatch.chdir(tmp_path)
+    made = []
 
-    return make
+    def make(
+        script: str, *, sts: FakeSts | None = None, definition: dict[str, Any] = DEFINITION, preloaded: str = "json"
+    ) -> World:
+        (tmp_path / "task_under_test.py").write_text(script)
+        made.append(World(tmp_path, sts=sts or FakeSts(), definition=definition, preloaded=preloaded))
+        return made[-1]
+
+    yield make
+    for here in made:
+        here.agent.close()
 
 
 def test_a_task_sees_its_definition_its_overrides_and_its_role_and_nothing_of_the_operator(
@@ -220,6 +232,66 @@ def test_a_task_is_started_once(world: Callable[..., World]) -> None:
     assert len(here.functions.events) == 1
 
 
+def test_a_task_shows_its_run_and_its_program_but_no_credentials(world: Callable[..., World]) -> None:
+    container = DEFINITION["containerDefinitions"][0]
+    named = container | {"environment": [{"name": "RUN_ID", "value": "run-7"}, {"name": "KEY", "value": "hidden"}]}  # type: ignore[operator]
+    here = world(
+        "import os, pathlib, sys\n"
+        "print(os.environ['KEY'], __name__, sys.argv[0])\n"
+        "print(*(repr(pathlib.Path('/proc/self', name).read_bytes()) for name in ('cmdline', 'environ')))",
+        definition=DEFINITION | {"containerDefinitions": [named]},
+    )
+    here.poll_until(lambda: here.functions.events)
+    inside, outside = here.log.splitlines()
+    assert inside.startswith("hidden __main__ ")
+    assert "-m\\x00task_under_test\\x00" in outside
+    assert "RUN_ID=run-7\\x00" in outside
+    assert "hidden" not in outside
+    assert "AWS_SECRET_ACCESS_KEY" not in outside
+
+
+def test_a_task_has_the_directory_for_temporary_files_that_it_was_given(world: Callable[..., World]) -> None:
+    here = world("import os, tempfile; print(tempfile.gettempdir() == os.environ['TMPDIR'] == os.getcwd())")
+    here.poll_until(lambda: here.functions.events)
+    assert here.log == "True\n"
+
+
+def test_a_nursery_that_is_killed_takes_its_tasks_along_and_is_replaced(world: Callable[..., World]) -> None:
+    here = world("import os, time; print(os.getpid(), flush=True); time.sleep(60)")
+    here.poll_until(lambda: here.log)
+    container = _parent(int(here.log))
+    os.kill(_parent(container), signal.SIGKILL)
+    here.poll_until(lambda: here.functions.events)
+    assert here.detail["containers"][0]["exitCode"] == 137
+    here.poll_until(lambda: not Path(f"/proc/{int(here.log)}").exists())
+    here.ecs.arn, here.ecs.desired = f"{TASK}-again", "RUNNING"
+    here.poll_until((here.root / "logs" / "task-1-again.log").exists)
+
+
+def test_a_nursery_that_was_killed_between_tasks_costs_no_task(world: Callable[..., World]) -> None:
+    here = world("import os; print(os.getppid())")
+    here.ecs.desired = "STOPPED"
+    here.agent.poll()
+    children = Path(f"/proc/{os.getpid()}/task/{threading.get_native_id()}/children").read_text().split()
+    (nursery,) = (pid for pid in children if b"ecs_agent.nursery" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    os.kill(int(nursery), signal.SIGKILL)
+    here.ecs.desired = "RUNNING"
+    here.poll_until(lambda: here.functions.events)
+    assert here.detail["containers"][0]["exitCode"] == 0
+
+
+def test_a_task_whose_program_can_not_be_loaded_is_stopped_before_it_starts(world: Callable[..., World]) -> None:
+    here = world("print('started')", preloaded="no_such_module")
+    here.poll_until(lambda: here.functions.events)
+    assert here.detail["stopCode"] == "TaskFailedToStart"
+    assert "CannotStartContainerError" in here.detail["stoppedReason"]
+    assert list((here.root / "scratch").iterdir()) == []
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 class FakeSecrets:
     class exceptions:  # noqa: N801 - boto's name
         ClientError = ClientError
@@ -258,4 +330,4 @@ def test_overrides_of_another_container_are_not_ours() -> None:
 
 
 def test_without_a_stop_timeout_it_is_thirty_seconds() -> None:
-    assert stop_timeout(DEFINITION) == "30"
+    assert stop_timeout(DEFINITION) == 30

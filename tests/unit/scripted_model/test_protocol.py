@@ -8,6 +8,7 @@ from sandpiper_local.scripted_model.errors import ProtocolError
 from sandpiper_local.scripted_model.protocol import check_count, check_create
 
 TOOL = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
 MARK = {"cache_control": {"type": "ephemeral"}}
 
 
@@ -78,6 +79,7 @@ def test_a_sound_request_passes(sound: dict[str, Any]) -> None:
         (request(messages=[user("hi") | {"id": 1}]), "messages.0.id: Extra inputs"),
         (request(messages=[{"role": "assistant", "content": "hi"}]), 'first message must use the "user" role'),
         (request(messages=[user("hi"), {"role": "assistant", "content": "I"}]), "end with a user message"),
+        (request(messages=[user("hi"), {"role": "assistant", "content": [THOUGHT]}, user("so?")]), "final block"),
         (request(tools=[{"name": "look"}]), "tools.0.input_schema"),
         (request(tools=[{"name": "l o o k", "input_schema": {"type": "object"}}]), "tools.0.name"),
         (request(tools=[TOOL, TOOL]), "unique"),

@@ -13,7 +13,7 @@ import boto3
 
 from sandpiper_local.ecs_agent.agent import Agent, Settings
 
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.05
 
 
 def main(text: str) -> None:
@@ -31,10 +31,12 @@ def main(text: str) -> None:
     )
     agent = Agent(settings, ecs=boto3.client("ecs"), sts=boto3.client("sts"), functions=boto3.client("lambda"))
     stop = threading.Event()
-    # the tasks are stopped by the kernel when this process ends
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    while not stop.wait(_POLL_SECONDS):
-        agent.poll()
+    try:
+        while not stop.wait(_POLL_SECONDS):
+            agent.poll()
+    finally:
+        agent.close()
 
 
 if __name__ == "__main__":

@@ -11,14 +11,15 @@ import logging
 import os
 import shutil
 import signal
-import subprocess
-import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from sandpiper_local import aws
+from sandpiper_local.ecs_agent.births import Births
+from sandpiper_local.ecs_agent.nursery import Job
 from sandpiper_local.ecs_agent.task import (
     CREDENTIAL_SECONDS,
     CannotStart,
@@ -28,12 +29,13 @@ from sandpiper_local.ecs_agent.task import (
     stop_timeout,
     stopped_event,
 )
-from sandpiper_local.processes import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+
+_SHOWN = ("RUN_ID", "ATTEMPT")  # so that people find the processes of a run
 
 logger = logging.getLogger(__name__)
 
@@ -47,25 +49,27 @@ class Settings:
     logs: Path
     scratch: Path
     tools: Path | None
-    command: tuple[str, ...] = (sys.executable, "-m", "sandbox_task")
+    module: str = "sandbox_task"
+    preloaded: tuple[str, ...] = ("sandbox_task.__main__", "anthropic")
 
 
 @dataclass
 class _Running:
     task: dict[str, Any]
-    process: subprocess.Popen[bytes]
+    pid: int
     home: Path
     stop_reason: str | None = None
 
 
 class Agent:
-    """Single-threaded: a task's process is tied to the life of the thread that started it."""
+    """Single-threaded: the tasks are tied to the life of the thread that opened their nursery."""
 
     def __init__(self, settings: Settings, *, ecs: Any, sts: Any, functions: Any) -> None:
         self._settings = settings
         self._ecs = ecs
         self._sts = sts
         self._functions = functions
+        self._births = Births(settings.preloaded)
         self._running: dict[str, _Running] = {}
         self._seen: set[str] = set()
 
@@ -77,6 +81,10 @@ class Agent:
                 self._start(self._describe([arn])[0])
         self._notice_stop_requests()
         self._notice_ends()
+
+    def close(self) -> None:
+        """Ends every task: they are tied to the life of the process that they were born of."""
+        self._births.close()
 
     def _list(self, desired: str) -> list[str]:
         pages = self._ecs.get_paginator("list_tasks").paginate(cluster=self._settings.cluster, desiredStatus=desired)
@@ -93,31 +101,25 @@ class Agent:
         home.mkdir(mode=0o711)
         definition = self._ecs.describe_task_definition(taskDefinition=task["taskDefinitionArn"])["taskDefinition"]
         try:
-            environment = self._environment(definition, task, home)
+            pid = self._births.start(self._job(definition, task, home))
         except CannotStart as error:
             logger.warning("task %s: %s", task_id, error)
             shutil.rmtree(home)
             self._end(task, Ended(None, str(error), "TaskFailedToStart"))
             return
-        with (self._settings.logs / f"{task_id}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "sandpiper_local.container",
-                    stop_timeout(definition),
-                    "--",
-                    *self._settings.command,
-                ],
-                env=environment,
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=die_with_parent(os.getpid(), signal.SIGHUP),  # noqa: PLW1509 - single-threaded
-            )
-        logger.info("task %s started as pid %d", task_id, process.pid)
-        self._running[task["taskArn"]] = _Running(task, process, home)
+        logger.info("task %s started as pid %d", task_id, pid)
+        self._running[task["taskArn"]] = _Running(task, pid, home)
+
+    def _job(self, definition: Mapping[str, Any], task: Mapping[str, Any], home: Path) -> Job:
+        environment = self._environment(definition, task, home)
+        return Job(
+            module=self._settings.module,
+            environment=environment,
+            directory=str(home),
+            log=str(self._settings.logs / f"{home.name}.log"),
+            grace_seconds=stop_timeout(definition),
+            shown={name: environment[name] for name in _SHOWN if name in environment},
+        )
 
     def _environment(self, definition: Mapping[str, Any], task: Mapping[str, Any], home: Path) -> dict[str, str]:
         """Exactly what the container would get, plus where the embedded AWS is."""
@@ -161,11 +163,12 @@ class Agent:
                 if task["desiredStatus"] == "STOPPED":
                     running = self._running[task["taskArn"]]
                     running.stop_reason = task.get("stoppedReason") or "Task stopped by user"
-                    running.process.terminate()
+                    with suppress(ProcessLookupError):
+                        os.kill(running.pid, signal.SIGTERM)
 
     def _notice_ends(self) -> None:
         for arn, running in list(self._running.items()):
-            code = running.process.poll()
+            code = self._births.exit_code(running.pid)
             if code is None:
                 continue
             del self._running[arn]

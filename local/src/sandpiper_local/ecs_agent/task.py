@@ -36,9 +36,9 @@ def container_environment(definition: Mapping[str, Any], overrides: Mapping[str,
     return environment
 
 
-def stop_timeout(definition: Mapping[str, Any]) -> str:
+def stop_timeout(definition: Mapping[str, Any]) -> float:
     """Seconds between SIGTERM and SIGKILL; 30 is ECS's own default."""
-    return str(definition["containerDefinitions"][0].get("stopTimeout", 30))
+    return float(definition["containerDefinitions"][0].get("stopTimeout", 30))
 
 
 def secret_values(definition: Mapping[str, Any], secretsmanager: Any) -> dict[str, str]:

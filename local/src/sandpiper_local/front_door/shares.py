@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandpiper import limits
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -101,6 +103,7 @@ def git_environment(*trusted: Path) -> dict[str, str]:
         ("http.getanyfile", "false"),
         ("uploadpack.allowFilter", "true"),  # as GitHub does
         ("uploadpack.allowAnySHA1InWant", "true"),
+        ("core.bigFileThreshold", str(limits.BIG_FILE_BYTES)),  # a huge file is streamed, not held in memory
         ("core.hooksPath", "/dev/null"),  # a push from a sandbox starts nothing on this machine
         ("receive.autogc", "false"),
     ]

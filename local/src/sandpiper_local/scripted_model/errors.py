@@ -15,9 +15,35 @@ _TYPES = {
 }
 
 
+_AWS_TYPES = {
+    400: "ValidationException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+}
+
+
 class ProtocolError(Exception):
-    """The request breaks a rule of the Messages API."""
+    """The request breaks a rule of the API."""
+
+
+class Refusal(Exception):
+    """An answer in the API's error shape."""
+
+    def __init__(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers or {}
 
 
 def error_body(status: int, message: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": _TYPES.get(status, "api_error"), "message": message}}
+
+
+def aws_error(refusal: Refusal) -> tuple[dict[str, Any], dict[str, str]]:
+    """Body and headers, as Bedrock sends them."""
+    kind = _AWS_TYPES.get(refusal.status, "ServiceUnavailableException")
+    return {"message": str(refusal)}, {"x-amzn-errortype": kind, **refusal.headers}

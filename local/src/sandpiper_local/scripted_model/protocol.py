@@ -132,7 +132,10 @@ def _check_message(message: Any, where: str) -> None:
     if unknown := set(message) - {"role", "content"}:
         raise ProtocolError(f"{where}.{min(unknown)}: Extra inputs are not permitted")
     check_content(message.get("content"), f"{where}.content", allowed=None)
-    kinds = {block["type"] for block in blocks(message["content"])}
+    spoken = [block["type"] for block in blocks(message["content"])]
+    if message["role"] == "assistant" and spoken[-1] in {"thinking", "redacted_thinking"}:
+        raise ProtocolError(f"{where}: The final block in an assistant message cannot be `{spoken[-1]}`.")
+    kinds = set(spoken)
     if "tool_use" in kinds and message["role"] != "assistant":
         raise ProtocolError(f"{where}: `tool_use` blocks can only be in `assistant` messages")
     if "tool_result" in kinds and message["role"] != "user":

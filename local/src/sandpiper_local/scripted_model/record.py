@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ class Record:
         """An entry to which the outcome is added when it is known."""
         self._count += 1
         shown = {name.lower(): _shown(name, value) for name, value in headers.items()}
-        entry = {"n": self._count, "path": path, "headers": shown, "body": body}
+        entry = {"n": self._count, "at": time.monotonic(), "path": path, "headers": shown, "body": body}
         self._entries.append(entry)
         return entry
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from sandpiper_local.scripted_model.cache import PromptCache
+
 HOST = "127.0.0.1"
 
 
@@ -32,10 +34,15 @@ class ScriptedModel:
     """`with ScriptedModel([{...}]) as model: … model.url … model.requests`"""
 
     def __init__(
-        self, scenarios: Iterable[Scenario | Mapping[str, Any]] = (), *, port: int = 0, record_dir: Path | None = None
+        self,
+        scenarios: Iterable[Scenario | Mapping[str, Any]] = (),
+        *,
+        port: int = 0,
+        record_dir: Path | None = None,
+        cache: PromptCache | None = None,
     ) -> None:
         self._record = Record(record_dir)
-        self._server = ModelServer(map(_scenario, scenarios), self._record)
+        self._server = ModelServer(map(_scenario, scenarios), self._record, cache)
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="scripted-model", daemon=True)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"]
+StopReason = Literal[
+    "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"
+]
 
 
 class ScenarioError(Exception):
@@ -27,8 +29,12 @@ class _Data(BaseModel):
 
 
 class ToolCall(_Data):
+    """What a model gets wrong can be said, too: input that is no object or no JSON, an id that is empty or used."""
+
     name: str
-    input: dict[str, Any] = Field(default_factory=dict)
+    input: Any = Field(default_factory=dict)
+    raw_input: str | None = Field(default=None, description="sent instead of the input's JSON")
+    id: str | None = Field(default=None, description="instead of one of our own")
 
 
 class Expectation(_Data):
@@ -53,19 +59,27 @@ class Fault(_Data):
 
     status: int | None = Field(default=None, ge=400, le=599)
     retry_after: float | None = Field(default=None, ge=0)
+    message: str = Field(default="", description="what the refusal says")
     cut_after_bytes: int | None = Field(default=None, ge=0)
+    end_after_events: int | None = Field(default=None, ge=0, description="then the stream ends as if all had been said")
+    stream_error: str | None = Field(default=None, description="sent in mid-stream under this name")
+    garbled: bool = Field(default=False, description="in mid-stream comes what nobody can read")
     delay_seconds: float = Field(default=0, ge=0, le=3600)
     times: int = Field(default=1, ge=1)
 
     @model_validator(mode="after")
     def _is_one_failure(self) -> Self:
-        if self.status is not None and self.cut_after_bytes is not None:
-            raise ValueError("a fault is a status or a cut stream, not both")
+        kinds = (self.status, self.cut_after_bytes, self.end_after_events, self.stream_error, self.garbled or None)
+        if sum(kind is not None for kind in kinds) > 1:
+            raise ValueError("a fault is one failure: a status, or one thing that is wrong with the stream")
         return self
 
 
 class Reply(_Data):
     text: str | None = None
+    thinking: str | None = None
+    blocks: tuple[dict[str, Any], ...] = Field(default=(), description="more blocks, as the Messages API has them")
+    empty: bool = False
     tools: tuple[ToolCall, ...] = ()
     expect: Expectation | None = None
     fault: Fault | None = None
@@ -75,8 +89,8 @@ class Reply(_Data):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.text and not self.tools:
-            raise ValueError("a reply needs text or tools")
+        if not (self.text or self.tools or self.thinking or self.blocks or self.empty):
+            raise ValueError("a reply needs text or tools, or says that it is empty")
         return self
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sandpiper.limits import FINISHING_SECONDS, MAX_TIMEOUT_SECONDS, PROVISIONING_SECONDS
+from sandpiper.limits import FINISHING_SECONDS, MAX_RAISED_TIMEOUT_SECONDS, PROVISIONING_SECONDS
 
-# Longer than any run may ask for: the sandbox's own clock is the one that fires.
-LONGEST_TASK_SECONDS = PROVISIONING_SECONDS + MAX_TIMEOUT_SECONDS + FINISHING_SECONDS
+# Longer than any run may be given: the sandbox's own clock is the one that fires.
+LONGEST_TASK_SECONDS = PROVISIONING_SECONDS + MAX_RAISED_TIMEOUT_SECONDS + FINISHING_SECONDS
 
 
 def with_fixed_timeouts(definition: bytes) -> bytes:

@@ -41,10 +41,14 @@ class HeadAndTail:
         over = max(0, len(self._tail) - self._tail_size)
         return self._cut + over, self._tail[over:]
 
-    def __str__(self) -> str:
+    def text(self, hint: str = "") -> str:
+        """`hint` stands where something was left out."""
         omitted, tail = self.rest()
-        marker = f"\n… {omitted:,} characters left out …\n" if omitted else ""
+        marker = f"\n… {omitted:,} characters left out{hint} …\n" if omitted else ""
         return f"{self._head}{marker}{tail}"
+
+    def __str__(self) -> str:
+        return self.text()
 
 
 class CommandOutput:
@@ -58,8 +62,13 @@ class CommandOutput:
         self._send = send
         self._lock = threading.Lock()
         self._events = HeadAndTail(limits.OUTPUT_HEAD_BYTES, limits.OUTPUT_TAIL_BYTES)
+        self._copies: list[Callable[[str], None]] = []
         self._waiting = ""
         self._sent_at = 0.0
+
+    def copy_to(self, take: Callable[[str], None]) -> None:
+        """Hand on all of it from now on, redacted."""
+        self._copies.append(take)
 
     def feed(self, data: bytes) -> None:
         self._take(self._stream.feed(self._decoder.decode(data)))
@@ -84,6 +93,8 @@ class CommandOutput:
     def _take(self, text: str) -> None:
         self._log.text(text)
         self.shown.add(text)
+        for take in self._copies:
+            take(text)
         with self._lock:
             self._waiting += self._events.add(text)
 

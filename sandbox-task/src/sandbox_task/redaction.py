@@ -36,7 +36,7 @@ class Redactor:
         self._pattern = re.compile(f"{literal}|{_SHAPES.pattern}") if literal else _SHAPES
 
     def text(self, text: str) -> str:
-        return self._pattern.sub(MARK, text)
+        return self._pattern.sub(MARK, text) if self._may_hide(text) else text
 
     def data[T](self, value: T) -> T:
         """The same structure with every string redacted, keys included."""
@@ -52,8 +52,12 @@ class Redactor:
             cut = shape.start()
         for form in (*self._forms, *_STARTS):
             cut = min(cut, len(text) - _overlap(text, form))
-        spanning = (match.start() for match in self._pattern.finditer(text) if match.start() < cut < match.end())
-        return next(spanning, cut)
+        found = self._pattern.finditer(text) if self._may_hide(text) else ()
+        return next((match.start() for match in found if match.start() < cut < match.end()), cut)
+
+    def _may_hide(self, text: str) -> bool:
+        """Everything that is hidden begins with one of these; looking for them first is several times as fast."""
+        return any(start in text for start in (*self._forms, *_STARTS))
 
     def _walk(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -22,7 +23,8 @@ _HEADER = struct.Struct(">I")
 class Answer:
     """One answer that is on its way; `fd` becomes readable when it is there, so that it can be polled with a pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._arrived = threading.Event()
         self._message: Mapping[str, Any] | None = None
@@ -32,22 +34,29 @@ class Answer:
         self._arrived.set()
         os.eventfd_write(self.fd, 1)
 
+    def arrives(self, seconds: float) -> bool:
+        return self._arrived.wait(seconds)
+
     def wait(self, seconds: float) -> Mapping[str, Any]:
         """Raises WallLost if none comes, WallError if it is a refusal."""
-        if not self._arrived.wait(seconds) or self._message is None:
+        if not self.arrives(seconds) or self._message is None:
             raise WallLost("The sandbox's executor does not answer.")
         if isinstance(error := self._message.get("error"), str):
-            raise WallError(error)
+            raise WallError(error.encode(errors="replace").decode()[: limits.WALL_ERROR_CHARS])
         return self._message
 
 
 class Channel:
+    """Used by several threads. Who sends never waits for who hands out answers, or both ends could wait for ever."""
+
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._sending = threading.Lock()
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._pending: dict[int, Answer] = {}
         self._lost = False
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", limits.KILL_SECONDS, 0))
 
     def start(self) -> Mapping[str, Any]:
         """The executor's first words; from then on answers are handed out as they come."""
@@ -58,22 +67,21 @@ class Channel:
         return hello
 
     def request(self, op: str, fields: Mapping[str, Any], fds: Sequence[int] = ()) -> Answer:
-        answer = Answer()
-        with self._lock:
-            number = next(self._numbers)
-            self._pending[number] = answer
-            body = json.dumps({"id": number, "op": op, "fds": len(fds), **fields}).encode()
-            try:
+        answer = self._expect()
+        body = json.dumps({"id": answer.number, "op": op, "fds": len(fds), **fields}).encode()
+        try:
+            with self._sending:
                 self._send(_HEADER.pack(len(body)) + body, fds)
-            except OSError as error:
-                self._lost = True
-                raise WallLost("The sandbox's executor is gone.") from error
-        if self._lost:
-            answer.deliver(None)
+        except OSError as error:
+            self.forget(answer)
+            self.close()  # half a request may have gone out; whoever waits is told by the end of the stream
+            raise WallLost("The sandbox's executor is gone.") from error
         return answer
 
     def ask(self, op: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        answer = self.request(op, fields)
+        return self.finish(self.request(op, fields))
+
+    def finish(self, answer: Answer) -> Mapping[str, Any]:
         try:
             return answer.wait(limits.KILL_SECONDS)
         finally:
@@ -81,7 +89,7 @@ class Channel:
 
     def forget(self, answer: Answer) -> None:
         with self._lock:
-            self._pending = {number: other for number, other in self._pending.items() if other is not answer}
+            self._pending.pop(answer.number, None)
             os.close(answer.fd)
 
     @property
@@ -89,8 +97,18 @@ class Channel:
         return self._lost
 
     def close(self) -> None:
-        self._sock.shutdown(socket.SHUT_RDWR)
-        self._sock.close()
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        with self._lock:
+            self._lost = True
+
+    def _expect(self) -> Answer:
+        with self._lock:
+            answer = Answer(next(self._numbers))
+            self._pending[answer.number] = answer
+            if self._lost:
+                answer.deliver(None)
+            return answer
 
     def _send(self, data: bytes, fds: Sequence[int]) -> None:
         sent = socket.send_fds(self._sock, [data], list(fds)) if fds else 0
@@ -98,17 +116,20 @@ class Channel:
 
     def _read_answers(self) -> None:
         try:
-            while True:
-                self._deliver(self._receive())
-        except (OSError, ValueError, WallLost):
+            with contextlib.suppress(OSError, ValueError, RecursionError, WallLost):
+                while True:
+                    self._deliver(self._receive())
+        finally:
             with self._lock:
                 self._lost = True
                 for answer in self._pending.values():
                     answer.deliver(None)
+                self._sock.close()
 
     def _deliver(self, message: Mapping[str, Any]) -> None:
+        number = message.get("id")
         with self._lock:
-            answer = self._pending.get(message.get("id", 0))
+            answer = self._pending.pop(number, None) if isinstance(number, int) else None
             if answer is not None:
                 answer.deliver(message)
 

@@ -1,19 +1,18 @@
 """What runs as B inside the wall: it does what A asks over the socket that it inherits as descriptor 0.
 
-It is given to the interpreter as text (`python -I -S -c`), so it uses the standard library only, and the oldest
-Python that a machine may offer to B (3.9). A trusts nothing that it says.
+It is given to the interpreter as text (`python -I -S -c`), with `processes` beside it, so it uses the standard library
+only, and the oldest Python that a machine may offer to B (3.9). A trusts nothing that it says.
 
 Each message is a 4-byte length and a JSON object with `id`; descriptors travel with the request that uses them.
 """
 
 # Importing pathlib would be half of the time that the wall takes to go up.
-# ruff: noqa: PTH103, PTH118, PTH120, PTH123, PTH208
+# ruff: noqa: PTH103, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
 import base64
 import contextlib
-import ctypes
 import json
 import os
 import selectors
@@ -24,25 +23,38 @@ import struct
 import subprocess
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+from sandbox_task.isolation.processes import (
+    Process,
+    adopt_orphans,
+    close_to_others,
+    descendants,
+    everything_else,
+    processes,
+    send_signal,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
-PR_SET_CHILD_SUBREAPER = 36
 KILL_ROUNDS = 500
 
 
 class Refused(Exception):
-    """A file request that can't be done, in words for the model."""
+    """A request that can't be done, in words for the model."""
 
 
 class Executor:
+    """Each command has a keeper (see `keep`), so that it can be ended with all that it started, and nothing else."""
+
     def __init__(self, sock: socket.socket, *, own_namespace: bool) -> None:
         self.sock = sock
         self.own_namespace = own_namespace
-        self.commands: dict[int, int] = {}  # pid -> id of the request
-        self.buffer = b""
+        self.selector = selectors.DefaultSelector()
+        self.keepers: dict[int, int] = {}  # id of the request that started the command -> pid
+        self.spare: tuple[int, socket.socket] | None = None
+        self.buffer = bytearray()
         self.fds: list[int] = []
 
     def serve(self) -> None:
@@ -52,17 +64,11 @@ class Executor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.send({"hello": identity()})
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.sock, selectors.EVENT_READ)
-            selector.register(woken, selectors.EVENT_READ)
-            while True:
-                for key, _ in selector.select():
-                    if key.fileobj is self.sock:
-                        self.receive()
-                    else:
-                        with contextlib.suppress(BlockingIOError):
-                            os.read(woken, 4096)
-                        self.reap()
+        self.selector.register(self.sock, selectors.EVENT_READ, self.receive)
+        self.selector.register(woken, selectors.EVENT_READ, lambda: self.wake(woken))
+        while True:
+            for key, _ in self.selector.select():
+                key.data()
 
     def receive(self) -> None:
         data, fds, _, _ = socket.recv_fds(self.sock, 1 << 16, 4)
@@ -76,35 +82,70 @@ class Executor:
             if len(self.buffer) < 4 + length:
                 return
             message = json.loads(self.buffer[4 : 4 + length])
-            self.buffer = self.buffer[4 + length :]
+            del self.buffer[: 4 + length]
             self.handle(message)
 
     def handle(self, message: dict[str, Any]) -> None:
         number = message["id"]
         try:
             answer = getattr(self, "do_" + message["op"])(message)
-        except (OSError, Refused) as error:
+        except (OSError, ValueError, Refused) as error:
             answer = {"error": words(error)}
         if answer is not None:
             self.send({"id": number, **answer})
 
+    def wake(self, woken: int) -> None:
+        os.read(woken, 4096)
+        self.reap()
+
     def do_start(self, message: dict[str, Any]) -> None:
         fds = [self.fds.pop(0) for _ in range(message["fds"])]
+        self.reap()  # the spare one may have been killed
         try:
-            child = subprocess.Popen(
-                message["argv"],
-                cwd=message["cwd"],
-                env=message["env"],
-                stdin=fds[1] if len(fds) > 1 else subprocess.DEVNULL,
-                stdout=fds[0],
-                stderr=fds[0],
-                start_new_session=True,
-            )
+            keeper, line = self.spare or new_keeper()
+            self.spare = None
+            self.keepers[message["id"]] = keeper
+            self.selector.register(line, selectors.EVENT_READ, lambda: self.hear(line, message["id"]))
+            job = json.dumps(message).encode()
+            line.sendall(job[socket.send_fds(line, [job], fds) :])
+            line.shutdown(socket.SHUT_WR)
         finally:
             for fd in fds:
                 os.close(fd)
-        child.returncode = 0  # reaped by `reap`, never by Popen
-        self.commands[child.pid] = message["id"]
+        self.spare = new_keeper()  # while the command runs: it would be half of what starting one costs
+
+    def hear(self, line: socket.socket, number: int) -> None:
+        """How a command ended; a keeper that says nothing was killed, and what it kept has become ours."""
+        self.selector.unregister(line)
+        said = b""
+        with contextlib.suppress(ConnectionError), line:
+            said = line.recv(4096)
+        if not said:
+            self.wait_until_reaped(number)
+            self.end(self.orphans)
+        self.send({"id": number, **(json.loads(said) if said else {"lost": True})})
+
+    def wait_until_reaped(self, number: int) -> None:
+        """A dying process closes its files first and hands over its children later: only then are they found."""
+        for _ in range(KILL_ROUNDS):
+            self.reap()
+            if number not in self.keepers:
+                return
+            time.sleep(0.002)
+
+    def do_kill(self, message: dict[str, Any]) -> dict[str, Any]:
+        keeper = self.keepers.get(message["command"])
+        if keeper is not None:
+            os.kill(keeper, signal.SIGCONT)
+            self.end(lambda: descendants(keeper))
+        self.end(self.orphans)
+        return {"ok": True}
+
+    def do_interrupt(self, message: dict[str, Any]) -> dict[str, Any]:
+        keeper = self.keepers.get(message["command"])
+        if keeper is not None:
+            os.kill(keeper, signal.SIGINT)
+        return {"ok": True}
 
     def do_kill_all(self, _message: dict[str, Any]) -> dict[str, Any]:
         self.kill_all()
@@ -130,26 +171,41 @@ class Executor:
         return {"ok": True}
 
     def kill_all(self) -> None:
-        """Until nothing is left but this process: a fork bomb may take several rounds."""
+        self.end(everything_else if self.own_namespace else lambda: descendants(os.getpid()))
+
+    def end(self, find: Callable[[], list[Process]]) -> None:
+        """Until nothing of it is left. What is frozen keeps its place among the processes that B may have, so that a
+        fork bomb can't refill them while they are being killed."""
         for _ in range(KILL_ROUNDS):
-            alive = everything_else() if self.own_namespace else descendants(os.getpid())
-            for pid in alive:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            self.reap()
+            alive = find()
             if not alive:
                 return
+            frozen: set[int] = set()
+            while not frozen.issuperset(process.pid for process in alive):
+                frozen |= {process.pid for process in alive}
+                send_signal(alive, signal.SIGSTOP)
+                alive = find()
+            send_signal(alive, signal.SIGKILL)
+            self.reap()
             time.sleep(0.002)
+        raise Refused("some processes can't be ended")
+
+    def orphans(self) -> list[Process]:
+        """What is below this process without a keeper in between."""
+        keepers = {*self.keepers.values(), *(self.spare[:1] if self.spare else ())}
+        direct = [process for process in processes() if process.parent == os.getpid() and process.pid not in keepers]
+        return [*direct, *(below for process in direct for below in descendants(process.pid))]
 
     def reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, _ = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return
-                number = self.commands.pop(pid, None)
-                if number is not None:
-                    self.send({"id": number, "exit": os.waitstatus_to_exitcode(status)})
+                self.keepers = {number: keeper for number, keeper in self.keepers.items() if keeper != pid}
+                if self.spare and self.spare[0] == pid:
+                    self.spare[1].close()
+                    self.spare = None
 
     def send(self, message: dict[str, Any]) -> None:
         body = json.dumps(message).encode()
@@ -177,39 +233,62 @@ def words(error: Exception) -> str:
     return str(error)
 
 
-def processes() -> Iterator[tuple[int, int]]:
-    """(pid, parent) of every live process that this one can see."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-                if state != b"Z":
-                    yield int(name), int(parent)
+def new_keeper() -> tuple[int, socket.socket]:
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        keep(theirs)
+    theirs.close()
+    return pid, ours
 
 
-def descendants(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for pid, parent in processes():
-        children.setdefault(parent, []).append(pid)
-    found: list[int] = []
-    todo = [root]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
+def keep(line: socket.socket) -> NoReturn:
+    """The life of a keeper: it starts a command, tells how it ended, and stays as long as something of it lives.
+
+    Whatever loses its parent there becomes the keeper's child, so that the tree below it is all that the command
+    started: daemons that forked twice and sessions of their own included.
+    """
+    try:
+        adopt_orphans()
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # The socket to A above all: while a copy of it is open, A does not notice that the executor is gone.
+        os.closerange(3, line.fileno())
+        os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        pid = start(line)
+        signal.signal(signal.SIGINT, lambda *_: os.killpg(pid, signal.SIGINT))
+        while True:
+            ended, status = os.wait()
+            if ended == pid:
+                line.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode())
+                line.close()
+    finally:
+        os._exit(0)
 
 
-def everything_else() -> list[int]:
-    """In a pid namespace of its own: all but the namespace's init and this process. One signal reaches them at once."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(-1, signal.SIGKILL)
-    return [pid for pid, _ in processes() if pid not in (1, os.getpid())]
-
-
-def adopt_orphans() -> None:
-    """A process whose parent ends becomes this one's child, and not that of somebody who can't find it."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def start(line: socket.socket) -> int:
+    """The command that comes over the line, with its descriptors."""
+    job, fds, _, _ = socket.recv_fds(line, 1 << 16, 4)
+    while part := line.recv(1 << 16):
+        job += part
+    message = json.loads(job)
+    try:
+        child = subprocess.Popen(
+            message["argv"],
+            cwd=message["cwd"],
+            env=message["env"],
+            stdin=fds[1] if len(fds) > 1 else subprocess.DEVNULL,
+            stdout=fds[0],
+            stderr=fds[0],
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        line.sendall(json.dumps({"error": words(error)}).encode())
+        raise
+    child.returncode = 0  # waited for by `keep`, never by Popen
+    for fd in fds:
+        os.close(fd)
+    return child.pid
 
 
 def identity() -> dict[str, int]:
@@ -224,6 +303,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.umask(0o002)
     adopt_orphans()
+    close_to_others()
     Executor(sock, own_namespace=sys.argv[1] == "namespace").serve()
 
 

@@ -6,7 +6,6 @@ import base64
 import binascii
 import contextlib
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -16,13 +15,14 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sandbox_task.isolation.channel import Answer, Channel
-from sandbox_task.isolation.executor import adopt_orphans, descendants
-from sandbox_task.isolation.wall import Completed, Ending, FilePart, OutputSink, WallError, WallLost
+from sandbox_task.isolation import processes
+from sandbox_task.isolation.channel import Channel
+from sandbox_task.isolation.running import Running
+from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError
 from sandpiper import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sandbox_task.isolation.launch import Launch
 
@@ -35,9 +35,12 @@ class ExecutorWall:
         self.backend = launch.backend
         self.workspace = launch.workspace
         self._launch = launch
-        self._interrupted = threading.Event()
+        self._raising = threading.RLock()
+        self._lock = threading.Lock()
+        self._running: set[Running] = set()
+        self._in_background: set[Running] = set()
         if not launch.own_namespace:
-            adopt_orphans()
+            processes.adopt_orphans()
         self._process, self._channel = _start(launch)
 
     def run(
@@ -49,108 +52,118 @@ class ExecutorWall:
         on_output: OutputSink,
         stdin: IO[bytes] | None = None,
     ) -> Completed:
-        self._restore()
-        started = time.monotonic()
-        output, theirs = os.pipe2(os.O_CLOEXEC)
+        running = self._begin(command, cwd, on_output, stdin)
         try:
-            answer = self._begin(command, cwd, theirs, stdin)
-        except WallError:
-            os.close(output)
-            raise
+            return running.follow(timeout=timeout)
         finally:
-            os.close(theirs)
-        try:
-            code, ending = self._follow(answer, output, on_output, started + timeout)
-        finally:
-            os.close(output)
-            self._channel.forget(answer)
-        return Completed(code, ending, round((time.monotonic() - started) * 1000))
+            self._running.discard(running)
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: str = ".",
+        on_output: OutputSink,
+        on_end: Callable[[], None],
+        stdin: IO[bytes] | None = None,
+    ) -> Process:
+        running = self._begin(command, cwd, on_output, stdin)
+        self._in_background.add(running)
+
+        def ended() -> None:
+            self._running.discard(running)
+            on_end()
+            self._in_background.discard(running)
+
+        running.follow_in_background(ended)
+        return running
 
     def read_file(self, path: str, *, offset: int = 0, limit: int) -> FilePart:
         answer = self._ask("read", {"path": path, "offset": offset, "limit": limit})
         try:
-            return FilePart(base64.b64decode(answer["data"], validate=True), int(answer["size"]))
+            data, size = base64.b64decode(answer["data"], validate=True), int(answer["size"])
         except (KeyError, ValueError, TypeError, binascii.Error) as error:
             raise WallError(f"{path} could not be read") from error
+        if len(data) > limit or not 0 <= size <= limits.MAX_FILE_SIZE:
+            raise WallError(f"{path} could not be read")
+        return FilePart(data, size)
 
     def write_file(self, path: str, data: bytes) -> None:
         self._ask("write", {"path": path, "data": base64.b64encode(data).decode()})
 
     def interrupt(self) -> None:
-        self._interrupted.set()
         self.end_all()
 
     def end_all(self) -> None:
         """Ask the executor; if it does not obey, take down the wall, which ends everything behind it."""
         try:
-            self._channel.ask("kill_all", {})
+            with self._lock:
+                for running in self._running:
+                    running.note_end()
+                channel = self._channel
+                answer = channel.request("kill_all", {})
+            channel.finish(answer)
         except WallError:
             self.close()
+        self._await_background()
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
+        with self._raising:
             self._channel.close()
-        try:
-            self._process.wait(limits.KILL_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._kill_strays()
+            try:
+                self._process.wait(limits.KILL_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._kill_strays()
+        self._await_background()
 
-    def _begin(self, command: str, cwd: str, output: int, stdin: IO[bytes] | None) -> Answer:
+    def _begin(self, command: str, cwd: str, on_output: OutputSink, stdin: IO[bytes] | None) -> Running:
         fields = {
             "argv": [_SHELL, "-c", command],
             "cwd": str(Path(self.workspace, cwd)),
             "env": self._launch.env,
         }
-        self._interrupted.clear()
-        fds = [output] if stdin is None else [output, stdin.fileno()]
-        return self._channel.request("start", fields, fds)
-
-    def _follow(self, answer: Answer, output: int, on_output: OutputSink, deadline: float) -> tuple[int | None, Ending]:
-        """Hand on output until the command has ended or has been ended."""
-        os.set_blocking(output, False)
-        poll = select.poll()
-        poll.register(output, select.POLLIN)
-        poll.register(answer.fd, select.POLLIN)
-        while (left := deadline - time.monotonic()) > 0:
-            ready = {fd for fd, _ in poll.poll(left * 1000)}
-            if output in ready and not _drain(output, on_output, at_most=1 << 20):
-                poll.unregister(output)
-            if answer.fd in ready:
-                _drain(output, on_output)
-                return self._ending(answer)
-        self.end_all()
-        with contextlib.suppress(WallLost):
-            answer.wait(limits.KILL_SECONDS)
-        _drain(output, on_output)
-        return None, "timeout"
-
-    def _ending(self, answer: Answer) -> tuple[int | None, Ending]:
+        channel = self._standing()
+        output, theirs = os.pipe2(os.O_CLOEXEC)
         try:
-            code = answer.wait(0).get("exit")
-        except WallLost:
-            return None, "interrupt" if self._interrupted.is_set() else "wall_lost"
-        if self._interrupted.is_set():
-            return None, "interrupt"
-        return (code if isinstance(code, int) else None), "itself"
+            with self._lock:
+                answer = channel.request("start", fields, [theirs] if stdin is None else [theirs, stdin.fileno()])
+                running = Running(channel, answer, output, on_output, self.end_all)
+                self._running.add(running)
+        except WallError:
+            os.close(output)
+            raise
+        finally:
+            os.close(theirs)
+        return running
 
     def _ask(self, op: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._restore()
-        return self._channel.ask(op, {"root": self.workspace, **fields})
+        return self._standing().ask(op, {"root": self.workspace, **fields})
 
-    def _restore(self) -> None:
-        if self._channel.is_lost or self._process.poll() is not None:
-            self.close()
-            self._process, self._channel = _start(self._launch)
+    def _standing(self) -> Channel:
+        """The way to the executor, put up anew if the old one is gone."""
+        with self._raising:
+            if self._channel.is_lost or self._process.poll() is not None:
+                self.close()
+                self._process, self._channel = _start(self._launch)
+            return self._channel
+
+    def _await_background(self) -> None:
+        """So that everything they said has been handed on."""
+        deadline = time.monotonic() + limits.KILL_SECONDS
+        while self._in_background and time.monotonic() < deadline:
+            time.sleep(0.002)
 
     def _kill_strays(self) -> None:
         """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
-        if self._launch.own_namespace:
-            return
-        for pid in [pid for pid in descendants(os.getpid()) if _owner(pid) not in (None, os.geteuid())]:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + limits.KILL_SECONDS
+        while not self._launch.own_namespace and (strays := _strays()) and time.monotonic() < deadline:
+            processes.send_signal(strays, signal.SIGSTOP)
+            processes.send_signal([*strays, *_strays()], signal.SIGKILL)
+            for stray in strays:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(stray.pid, os.WNOHANG)
 
 
 def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
@@ -166,6 +179,7 @@ def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
         except (WallError, OSError, ValueError, KeyError) as error:
             process.kill()
             process.wait()
+            channel.close()
             ours.close()
             complaints.seek(0)
             said = complaints.read(2000).decode(errors="replace").strip().splitlines()
@@ -181,23 +195,14 @@ def _check(hello: Mapping[str, int], launch: Launch) -> None:
         raise WallError("commands would run as the supervisor's own user")
 
 
-def _drain(fd: int, on_output: OutputSink, *, at_most: int | None = None) -> bool:
-    """Hand on what is there now; False at the end of the stream."""
-    taken = 0
-    while at_most is None or taken < at_most:
-        try:
-            data = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            return True
-        if not data:
-            return False
-        taken += len(data)
-        on_output(data)
-    return True
+def _strays() -> list[processes.Process]:
+    return [stray for stray in processes.descendants(os.getpid()) if _owner(stray.pid) not in (None, os.geteuid())]
 
 
 def _owner(pid: int) -> int | None:
+    """Not the owner of its place in /proc, which is root for a process that is closed to others."""
     try:
-        return Path(f"/proc/{pid}").stat().st_uid
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
+    return int(status.partition("\nUid:")[2].split()[0])

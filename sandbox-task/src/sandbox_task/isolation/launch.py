@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox_task.isolation import executor
+from sandbox_task.isolation import executor, processes
 from sandbox_task.isolation.wall import WallError
 from sandpiper import limits
 
@@ -93,13 +93,21 @@ def limited_executor(python: str, *, own_namespace: bool) -> list[str]:
         "cpu": limits.WALL_CPU_SECONDS,
         "core": 0,
     }
-    source = Path(executor.__file__).read_text(encoding="utf-8")
     return [
         program("prlimit"),
         *(f"--{name}={value}:{value}" for name, value in bounds.items()),
         "--",
-        *(python, "-I", "-S", "-c", source, "namespace" if own_namespace else "shared"),
+        *(python, "-I", "-S", "-c", _executor_source(), "namespace" if own_namespace else "shared"),
     ]
+
+
+def _executor_source() -> str:
+    """The executor as one text: B can't be expected to be able to read our files."""
+    beside = f"""import sys, types
+module = sys.modules[{processes.__name__!r}] = types.ModuleType({processes.__name__!r})
+exec({Path(processes.__file__).read_text(encoding="utf-8")!r}, module.__dict__)
+"""
+    return f"{beside}exec({Path(executor.__file__).read_text(encoding='utf-8')!r})"
 
 
 def own_python() -> Path:

@@ -37,7 +37,22 @@ class FilePart:
     size: int
 
 
+class Process(Protocol):
+    """A command that runs in the background."""
+
+    def wait(self, seconds: float) -> Completed | None:
+        """How it ended, if it has by then. Raises WallError if it could not start."""
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does. Raises WallError."""
+
+    def end(self) -> None:
+        """Kill it and everything that it has started, and nothing else."""
+
+
 class Wall(Protocol):
+    """Used from several threads at once; each command has its own output and its own end."""
+
     backend: str
     workspace: str  # where commands find it, which is not always where A does
 
@@ -50,7 +65,18 @@ class Wall(Protocol):
         on_output: OutputSink,
         stdin: IO[bytes] | None = None,
     ) -> Completed:
-        """Run a shell command in `cwd` of the workspace. At `timeout` everything behind the wall is killed."""
+        """Run a shell command in `cwd` of the workspace. At `timeout` it is killed, and everything that it started."""
+
+    def start(
+        self,
+        command: str,
+        *,
+        cwd: str = ".",
+        on_output: OutputSink,
+        on_end: Callable[[], None],
+        stdin: IO[bytes] | None = None,
+    ) -> Process:
+        """The same in the background. `on_output` and, at last, `on_end` are called by a thread of its own."""
 
     def read_file(self, path: str, *, offset: int = 0, limit: int) -> FilePart:
         """Raises WallError in words."""
@@ -59,7 +85,7 @@ class Wall(Protocol):
         """Raises WallError in words."""
 
     def interrupt(self) -> None:
-        """Kill everything behind the wall, from any thread; a running command ends as interrupted."""
+        """Kill everything behind the wall, from any thread; what runs ends as interrupted."""
 
     def end_all(self) -> None:
         """Kill everything behind the wall; it stays up for the next command."""

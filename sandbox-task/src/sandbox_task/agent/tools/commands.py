@@ -1,128 +1,127 @@
-"""Tools that run programs behind the wall."""
+"""Tools that run commands behind the wall, wait for them or not, and read what they said."""
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
-from sandbox_task.output import HeadAndTail
+from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError, ending_in_words
 from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sandbox_task.agent.ports import Sink
-    from sandbox_task.isolation.wall import Completed, Wall
-
-_FOUND_NOTHING = 1  # how rg and grep say so
-_LISTED_CHARS = limits.MODEL_OUTPUT_CHARS
+    from sandbox_task.agent.tools.background import BackgroundProcess
+    from sandbox_task.agent.tools.sessions import Sessions
+    from sandbox_task.isolation.wall import Wall
 
 
 class CommandArguments(Arguments):
     command: str = Field(min_length=1, description="Run by bash: pipes, && and here-documents work.")
     cwd: str = Field(default=".", description="Directory, relative to the repository's root.")
     timeout_seconds: int = Field(default=limits.DEFAULT_COMMAND_SECONDS, ge=1, le=limits.MAX_COMMAND_SECONDS)
+    background: bool = Field(default=False, description="Do not wait (servers, watchers): returns an id.")
 
 
 class RunCommand:
     name: ClassVar = "run_command"
-    description: ClassVar = "Run a shell command in the repository. Returns its output (head and tail) and exit code."
+    description: ClassVar = (
+        "Run a shell command in the repository, without input. Returns its output (head and tail) and exit code."
+    )
     writes: ClassVar = False  # it can, but the tree is compared at the end
+    parallel: ClassVar = False
     arguments = CommandArguments
 
-    def __init__(self, wall: Wall, sink: Sink) -> None:
-        self._wall, self._sink = wall, sink
+    def __init__(self, wall: Wall, sink: Sink, sessions: Sessions) -> None:
+        self._wall, self._sink, self._sessions = wall, sink, sessions
 
     def shown(self, arguments: CommandArguments) -> Mapping[str, Any]:
-        return {"command": arguments.command, "cwd": arguments.cwd}
+        shown = {"command": arguments.command, "cwd": arguments.cwd}
+        return {**shown, "background": True} if arguments.background else shown
 
     def run(self, arguments: CommandArguments, call_id: str) -> Outcome:
-        with self._sink.output(tool_id=call_id) as output:
+        return self._start(arguments, call_id) if arguments.background else self._wait_for(arguments, call_id)
+
+    def _wait_for(self, arguments: CommandArguments, call_id: str) -> Outcome:
+        with self._sessions.outputs.record(self._sink, call_id) as record:
             completed = self._wall.run(
-                arguments.command, cwd=arguments.cwd, timeout=arguments.timeout_seconds, on_output=output.feed
+                arguments.command, cwd=arguments.cwd, timeout=arguments.timeout_seconds, on_output=record.feed
             )
-        ending = _ending(completed, arguments.timeout_seconds)
-        data = {"command": arguments.command, "cwd": arguments.cwd, "exit_code": completed.exit_code}
-        return Outcome(f"{output.shown}\n[{ending}]".lstrip("\n"), {**data, "ended_by": completed.ended_by})
+        if not record.is_cut:
+            self._sessions.outputs.drop(record.kept)
+        data = {**self.shown(arguments), "exit_code": completed.exit_code, "ended_by": completed.ended_by}
+        return Outcome(with_status(record.text, ending_in_words(completed)), data, succeeded=completed.succeeded)
+
+    def _start(self, arguments: CommandArguments, call_id: str) -> Outcome:
+        started = self._sessions.background.start(arguments.command, cwd=arguments.cwd, call_id=call_id)
+        return _news(started, {**self.shown(arguments), "process_id": started.output.name})
 
 
-class ListArguments(Arguments):
-    path: str = Field(default=".", description="Directory, relative to the repository's root.")
-    glob: str | None = Field(default=None, description="For example `**/*.py`.")
+class OutputArguments(Arguments):
+    id: str | None = Field(default=None, description="Without it, background processes are listed.")
+    start_line: int | None = Field(default=None, ge=1, description="Without a range: what is new.")
+    end_line: int | None = Field(default=None, ge=1)
 
 
-class ListFiles:
-    name: ClassVar = "list_files"
-    description: ClassVar = "List files below a directory, without those that git ignores."
+class ReadOutput:
+    name: ClassVar = "read_output"
+    description: ClassVar = "Read what a background process said, or what was left out of a command's output."
     writes: ClassVar = False
-    arguments = ListArguments
+    parallel: ClassVar = True
+    arguments = OutputArguments
 
-    def __init__(self, wall: Wall) -> None:
-        self._wall = wall
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
 
-    def shown(self, arguments: ListArguments) -> Mapping[str, Any]:
+    def shown(self, arguments: OutputArguments) -> Mapping[str, Any]:
         return arguments.model_dump(exclude_none=True)
 
-    def run(self, arguments: ListArguments, _call_id: str) -> Outcome:
-        path = shlex.quote(arguments.path)
-        glob = shlex.quote(arguments.glob) if arguments.glob else ""
-        with_rg = f"rg --files --hidden --glob '!.git' {f'--glob {glob}' if glob else ''} -- {path} | sort"
-        without = f"find {path} -name .git -prune -o -type f {f'-path {glob}' if glob else ''} -print | sort"
-        return _look(self._wall, with_rg, without)
+    def run(self, arguments: OutputArguments, _call_id: str) -> Outcome:
+        if arguments.id is None:
+            return Outcome(self._sessions.background.listing() or "There are no background processes.")
+        output = self._sessions.outputs.find(arguments.id)
+        if arguments.start_line or arguments.end_line:
+            found = output.range(arguments.start_line or 1, arguments.end_line)
+            return Outcome(found.text or f"There are no such lines: {output.lines:,} in all.", {"lines": found.lines})
+        process = self._sessions.background.find(arguments.id)
+        return _news(process, {}) if process else Outcome(output.news() or "Nothing new.")
 
 
-class SearchArguments(Arguments):
-    pattern: str = Field(min_length=1, description="A regular expression.")
-    path: str = Field(default=".", description="File or directory, relative to the repository's root.")
+class StopArguments(Arguments):
+    id: str
 
 
-class Search:
-    name: ClassVar = "search"
-    description: ClassVar = "Search the files for a regular expression (ripgrep). Returns path:line:text."
+class StopProcess:
+    name: ClassVar = "stop"
+    description: ClassVar = "End a background process and everything that it has started."
     writes: ClassVar = False
-    arguments = SearchArguments
+    parallel: ClassVar = False
+    arguments = StopArguments
 
-    def __init__(self, wall: Wall) -> None:
-        self._wall = wall
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
 
-    def shown(self, arguments: SearchArguments) -> Mapping[str, Any]:
+    def shown(self, arguments: StopArguments) -> Mapping[str, Any]:
         return arguments.model_dump()
 
-    def run(self, arguments: SearchArguments, _call_id: str) -> Outcome:
-        pattern, path = shlex.quote(arguments.pattern), shlex.quote(arguments.path)
-        return _look(
-            self._wall,
-            f"rg --line-number --no-heading --hidden --glob '!.git' --max-columns 300 --regexp {pattern} -- {path}",
-            f"grep -rnIE --exclude-dir=.git -e {pattern} -- {path}",
-        )
+    def run(self, arguments: StopArguments, _call_id: str) -> Outcome:
+        process = self._sessions.background.find(arguments.id)
+        if process is None:
+            known = self._sessions.background.listing() or "none."
+            raise ToolError(f"There is no background process {arguments.id!r}. There are: {known}")
+        process.process.end()
+        process.process.wait(limits.KILL_SECONDS)
+        return _news(process, {})
 
 
-def _look(wall: Wall, with_rg: str, without: str) -> Outcome:
-    found = HeadAndTail(_LISTED_CHARS, 0)
-    completed = wall.run(
-        f"if command -v rg >/dev/null; then {with_rg}; else {without}; fi",
-        timeout=limits.GIT_SECONDS,
-        on_output=lambda data: _add(found, data),
-    )
-    if completed.exit_code not in (0, _FOUND_NOTHING):
-        raise ToolError(str(found).strip() or _ending(completed, limits.GIT_SECONDS))
-    return Outcome(str(found).strip() or "Nothing found.")
+def _news(process: BackgroundProcess, data: dict[str, Any]) -> Outcome:
+    status = f"{process.output.name}: {process.status}"
+    return Outcome(with_status(process.output.news(), status), {**data, "status": process.status})
 
 
-def _add(found: HeadAndTail, data: bytes) -> None:
-    found.add(data.decode(errors="replace"))
-
-
-def _ending(completed: Completed, seconds: int) -> str:
-    match completed.ended_by:
-        case "timeout":
-            return f"killed after {seconds} s, with everything it had started"
-        case "interrupt":
-            return "interrupted"
-        case "wall_lost":
-            return "the command ended the sandbox's own process; what ran in the background is gone"
-        case "itself":
-            return f"exit code {completed.exit_code}"
+def with_status(text: str, status: str) -> str:
+    """On a line of its own, also after output that ends without one."""
+    separator = "" if not text or text.endswith("\n") else "\n"
+    return f"{text}{separator}[{status}]"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import ValidationError
@@ -11,9 +14,10 @@ from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
 from sandbox_task.agent.tools.planning import Finish
 from sandbox_task.isolation.wall import WallError
 from sandbox_task.model.port import ToolCall, ToolResult, ToolSpec
+from sandpiper import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sandbox_task.agent.ports import Sink
     from sandbox_task.stopping import Stop
@@ -23,6 +27,7 @@ class Tool[A: Arguments](Protocol):
     name: ClassVar[str]
     description: ClassVar[str]
     writes: ClassVar[bool]
+    parallel: ClassVar[bool]  # changes nothing and waits for nothing: may run beside others
     arguments: type[A]
 
     def shown(self, arguments: A) -> Mapping[str, Any]:
@@ -33,15 +38,42 @@ class Tool[A: Arguments](Protocol):
 
 
 class Toolbox:
-    """`finish` is set once the agent has said that it is done."""
+    """`finish` is set once the agent has said that it is done.
 
-    def __init__(self, tools: Sequence[Tool[Any]], sink: Sink, stop: Stop) -> None:
+    `on_path` is told each file that a tool has read or written; what it returns is added to what the model is told.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool[Any]],
+        sink: Sink,
+        stop: Stop,
+        *,
+        on_path: Callable[[str], str | None] | None = None,
+    ) -> None:
         self.specs = tuple(_spec(tool) for tool in tools)
         self.finish: Finish | None = None
         self._tools = {tool.name: tool for tool in tools}
-        self._sink, self._stop = sink, stop
+        self._sink, self._stop, self._on_path = sink, stop, on_path
+
+    def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        """One result for each call, in order. Neighbours that only read run at the same time, all others alone."""
+        results: list[ToolResult] = []
+        for side_by_side, group in groupby(calls, key=self._is_parallel):
+            some = list(group)
+            if side_by_side and len(some) > 1:
+                with ThreadPoolExecutor(limits.PARALLEL_CALLS, thread_name_prefix="tool") as pool:
+                    done = list(pool.map(self._perform, some))
+                results += [self._with_more(*each) for each in done]
+            else:
+                results += [self.call(call) for call in some]
+        return results
 
     def call(self, call: ToolCall) -> ToolResult:
+        return self._with_more(*self._perform(call))
+
+    def _perform(self, call: ToolCall) -> tuple[ToolResult, str | None]:
+        """The result, and the path of the file that it is about."""
         self._stop.check()
         started = time.monotonic()
         try:
@@ -53,14 +85,21 @@ class Toolbox:
             self._sink.emit(
                 "tool_failed", tool_id=call.id, tool=call.name, error=str(error), duration_ms=_since(started)
             )
-            return ToolResult(call_id=call.id, content=str(error), is_error=True)
+            return ToolResult(call_id=call.id, content=str(error), is_error=True), None
         self._stop.check()
         self._sink.emit(
             "tool_completed", **{"tool_id": call.id, "tool": call.name, "duration_ms": _since(started), **outcome.data}
         )
         if isinstance(arguments, Finish):
             self.finish = arguments
-        return ToolResult(call_id=call.id, content=outcome.content)
+        return ToolResult(call_id=call.id, content=outcome.content, failed=not outcome.succeeded), outcome.path
+
+    def _with_more(self, result: ToolResult, path: str | None) -> ToolResult:
+        more = self._on_path(path) if self._on_path and path is not None else None
+        return result.model_copy(update={"content": f"{result.content}\n{more}"}) if more else result
+
+    def _is_parallel(self, call: ToolCall) -> bool:
+        return call.name in self._tools and self._tools[call.name].parallel
 
     def take_finish(self) -> Finish | None:
         finish, self.finish = self.finish, None
@@ -74,7 +113,10 @@ class Toolbox:
 
 def _parse(tool: Tool[Any], raw: dict[str, Any]) -> Arguments:
     try:
+        json.dumps(raw, ensure_ascii=False).encode()
         parsed: Arguments = tool.arguments.model_validate(raw)
+    except UnicodeEncodeError as error:
+        raise ToolError(f"Wrong arguments for {tool.name}: half a character (a lone surrogate) is no text.") from error
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in error.errors()

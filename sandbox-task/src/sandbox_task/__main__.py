@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from botocore.session import get_session
 
 from sandbox_task.isolation.launch import open_rooms
-from sandbox_task.model.anthropic import AnthropicModel, import_early
+from sandbox_task.model.anthropic import import_early
+from sandbox_task.model.factory import models_for
 from sandbox_task.privileges import become_supervisor, guard_own_memory
 from sandbox_task.settings import Settings, read_settings
 from sandbox_task.stopping import Stop
@@ -48,9 +49,7 @@ def _supervisor(settings: Settings, root: Path, stop: Stop) -> Supervisor:
         _services(settings),
         open_rooms(root, settings.worker_uid),
         stop,
-        make_model=lambda name: AnthropicModel(
-            name, api_key=settings.anthropic_api_key.get_secret_value(), base_url=settings.anthropic_base_url
-        ),
+        make_models=lambda name: models_for(name, settings),
         known_secrets=_own_credentials(),
     )
 

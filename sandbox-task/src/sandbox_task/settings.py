@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import SecretStr, field_validator
+from pydantic import Field, Json, SecretStr, field_validator
 
+from sandbox_task.model.catalogue import Prices
 from sandpiper.models.base import Model
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ class Settings(Model):
     run_secrets_key_id: str
     github_url: str = "https://github.com"
     anthropic_base_url: str | None = None
+    model_provider: Literal["anthropic", "bedrock"] = "anthropic"
+    allow_bedrock: bool = False
+    fallback_model: str | None = None
+    model_prices: Json[dict[str, Prices]] = Field(default_factory=dict)
+    aws_region: str = ""
+    aws_endpoint_url_bedrock_runtime: str | None = None
     sandpiper_sandbox: Backend | None = None
     sandbox_tools_dir: Path | None = None
     sandbox_work_dir: Path | None = None
@@ -34,10 +41,27 @@ class Settings(Model):
     commit_author_name: str = "Sandpiper"
     commit_author_email: str = "sandpiper@users.noreply.github.com"
 
-    @field_validator("anthropic_base_url", "sandpiper_sandbox", "sandbox_tools_dir", "sandbox_work_dir", mode="before")
+    @field_validator(
+        "anthropic_base_url",
+        "fallback_model",
+        "aws_endpoint_url_bedrock_runtime",
+        "sandpiper_sandbox",
+        "sandbox_tools_dir",
+        "sandbox_work_dir",
+        mode="before",
+    )
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return value or None
+
+    @field_validator("model_prices", mode="before")
+    @classmethod
+    def _empty_is_no_prices(cls, value: object) -> object:
+        return value or "{}"
+
+    @property
+    def uses_bedrock(self) -> bool:
+        return self.allow_bedrock or self.model_provider == "bedrock"
 
 
 def read_settings(environ: MutableMapping[str, str]) -> Settings:

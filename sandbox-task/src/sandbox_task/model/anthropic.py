@@ -1,43 +1,22 @@
-"""The Anthropic Messages API, or any server that speaks it.
-
-The current models refuse a forced tool choice and sampling settings, so none is ever sent.
-"""
+"""Models that speak Anthropic's Messages API: at Anthropic, at a server of one's own, and on Bedrock (bedrock.py)."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from sandbox_task.model import catalogue
-from sandbox_task.model.port import (
-    Block,
-    Message,
-    Reply,
-    Request,
-    StopReason,
-    Text,
-    Thought,
-    ToolCall,
-    ToolResult,
-    TurnUsage,
-)
-from sandpiper.errors import RunError
+from sandbox_task.model import catalogue, failures
+from sandbox_task.model.anthropic_wire import Draft, parameters
+from sandbox_task.model.port import Reply, Request, TryFailed
+from sandpiper import limits
 
 if TYPE_CHECKING:
-    import anthropic
-    from anthropic.types import Message as ApiMessage
+    from collections.abc import Callable
 
-_RETRIES = 4
-_CACHED = {"type": "ephemeral"}
-_STOPS: dict[str, StopReason] = {
-    "end_turn": "end",
-    "stop_sequence": "end",
-    "pause_turn": "end",
-    "tool_use": "tool_calls",
-    "max_tokens": "cut_off",
-    "refusal": "refused",
-    "model_context_window_exceeded": "too_long",
-}
+    import anthropic
+
+    from sandbox_task.model.catalogue import PriceList
+    from sandbox_task.model.port import TurnUsage
 
 
 def import_early() -> threading.Thread:
@@ -47,108 +26,91 @@ def import_early() -> threading.Thread:
     return thread
 
 
-class AnthropicModel:
-    context_tokens = 200_000
+def api_client(*, api_key: str, base_url: str | None) -> anthropic.Anthropic:
+    import anthropic  # noqa: PLC0415 - costs a second, see import_early
 
-    def __init__(self, name: str, *, api_key: str, base_url: str | None) -> None:
-        self.name = catalogue.full_name(name)
-        self._api_key, self._base_url = api_key, base_url
-        self._client: anthropic.Anthropic | None = None
+    if not api_key:
+        message = "No model key is configured: set the secret that holds it."
+        raise TryFailed("model_request_error", message, retryable=False)
+    return anthropic.Anthropic(api_key=api_key, base_url=base_url, max_retries=0, timeout=timeout())
+
+
+def timeout() -> anthropic.Timeout:
+    import anthropic  # noqa: PLC0415 - as above
+
+    return anthropic.Timeout(limits.MODEL_IDLE_SECONDS, connect=limits.MODEL_CONNECT_SECONDS)
+
+
+class AnthropicModel:
+    """`connect` makes the client, at the first call. Repeating what fails is left to resilient.py."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        connect: Callable[[], anthropic.Anthropic | anthropic.AnthropicBedrock],
+        prices: PriceList,
+        extra_body: dict[str, Any] | None = None,
+    ) -> None:
+        self._entry = catalogue.find(name) or catalogue.UNKNOWN
+        self.name, self.context_tokens = name, self._entry.context_tokens
+        self._connect, self._prices, self._extra_body = connect, prices, extra_body
+        self._client: anthropic.Anthropic | anthropic.AnthropicBedrock | None = None
 
     def complete(self, request: Request) -> Reply:
-        import anthropic  # noqa: PLC0415 - costs a second, see import_early
+        self._client = self._client or self._connect()
+        draft = Draft()
+        failed = self._read(self._client, parameters(request, self.name, self._entry), draft)
+        usage = self._priced(draft.usage)
+        if failed is not None:
+            return self._failure(failed, usage)
+        if not draft.is_whole:
+            raise failures.broken("it ended too early", usage)
+        return Reply(blocks=draft.blocks(request, self.name), stop=draft.stop, usage=usage, model=self.name)
 
-        if self._client is None:
-            if not self._api_key:
-                raise RunError("model_request_error", "No model key is configured: set the secret that holds it.")
-            self._client = anthropic.Anthropic(api_key=self._api_key, base_url=self._base_url, max_retries=_RETRIES)
+    def _read(self, client: Any, wired: dict[str, Any], draft: Draft) -> Exception | None:
+        """Whatever is wrong with the request or with its answer is handed back: the draft says what it has cost."""
+        import anthropic  # noqa: PLC0415 - imported by now
+        import httpx2  # noqa: PLC0415
+        from botocore.eventstream import ParserError  # noqa: PLC0415 - on Bedrock the SDK reads and signs by botocore
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+        of_the_wire = (anthropic.APIError, httpx2.HTTPError, BotoCoreError, ParserError)
+        of_the_data = (LookupError, TypeError, ValueError, AttributeError, RuntimeError)
         try:
-            with self._client.messages.stream(**self._parameters(request)) as stream:
-                return self._reply(stream.get_final_message())
-        except anthropic.APIError as error:
-            raise _in_words(error, self.name) from error
+            with client.messages.create(**wired, stream=True, extra_body=self._extra_body) as events:
+                for event in events:
+                    draft.add(event.to_dict(warnings=False))
+        except (*of_the_wire, *of_the_data) as error:
+            return error
+        return None
 
-    def _parameters(self, request: Request) -> dict[str, Any]:
-        messages = [_message(message) for message in request.messages]
-        messages[-1]["content"][-1]["cache_control"] = _CACHED
-        parameters: dict[str, Any] = {
-            "model": self.name,
-            "max_tokens": request.max_tokens,
-            "system": [{"type": "text", "text": request.system, "cache_control": _CACHED}],
-            "messages": messages,
-            "tools": [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ],
-        }
-        if self.name in catalogue.CATALOGUE:
-            # without it these models say nothing that can be shown between their tool calls
-            parameters["thinking"] = {"type": "adaptive", "display": "summarized"}
-        return parameters
+    def _failure(self, error: Exception, usage: TurnUsage) -> Reply:
+        import anthropic  # noqa: PLC0415 - imported by now
 
-    def _reply(self, message: ApiMessage) -> Reply:
-        usage = TurnUsage(
-            input_tokens=message.usage.input_tokens,
-            output_tokens=message.usage.output_tokens,
-            cache_read_tokens=message.usage.cache_read_input_tokens or 0,
-            cache_write_tokens=message.usage.cache_creation_input_tokens or 0,
-        )
-        usage = usage.model_copy(update={"cost_usd": catalogue.cost_usd(self.name, usage)})
-        blocks = tuple(_block(block.to_dict()) for block in message.content)
-        return Reply(blocks=blocks, stop=_STOPS.get(message.stop_reason or "", "end"), usage=usage)
+        if isinstance(error, anthropic.APIStatusError):
+            return self._refusal(error, usage)
+        if isinstance(error, anthropic.APITimeoutError):
+            raise failures.too_late(limits.MODEL_IDLE_SECONDS) from error
+        if isinstance(error, anthropic.APIConnectionError):
+            raise failures.unreachable(str(error.__cause__ or error.message)) from error
+        if isinstance(error, RuntimeError):  # the SDK's word for no AWS credentials
+            raise failures.refused(401, str(error), self.name) from error
+        raise failures.broken(str(error) or type(error).__name__, usage) from error
 
+    def _refusal(self, error: anthropic.APIStatusError, usage: TurnUsage) -> Reply:
+        status = error.status_code if error.status_code >= 400 else failures.status_of(error.type or "")
+        said = _said(error)
+        if failures.is_too_long(status, said):
+            return failures.too_long(self.name, usage)
+        wait = failures.retry_after(error.response.headers)
+        raise failures.refused(status, said, self.name, retry_after=wait, usage=usage) from error
 
-def _block(raw: dict[str, Any]) -> Block:
-    if raw["type"] == "text":
-        return Text(text=raw["text"])
-    if raw["type"] == "tool_use":
-        arguments = raw["input"] if isinstance(raw["input"], dict) else {"": raw["input"]}
-        return ToolCall(id=raw["id"], name=raw["name"], arguments=arguments)
-    return Thought(summary=raw.get("thinking") or "", raw=raw)
-
-
-def _message(message: Message) -> dict[str, Any]:
-    return {"role": message.role, "content": [_content(block) for block in message.blocks]}
-
-
-def _content(block: Block) -> dict[str, Any]:
-    match block:
-        case Text():
-            return {"type": "text", "text": block.text}
-        case Thought():
-            return dict(block.raw)
-        case ToolCall():
-            return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.arguments}
-        case ToolResult():
-            error = {"is_error": True} if block.is_error else {}
-            return {"type": "tool_result", "tool_use_id": block.call_id, "content": block.content, **error}
-
-
-def _in_words(error: anthropic.APIError, model: str) -> RunError:
-    import anthropic  # noqa: PLC0415 - imported by now
-
-    if isinstance(error, anthropic.APIStatusError):
-        return _status_in_words(error.status_code, _said(error), model)
-    if isinstance(error, anthropic.APITimeoutError):
-        return RunError("model_request_error", "The model did not answer in time.", retryable=True)
-    if isinstance(error, anthropic.APIConnectionError):
-        return RunError("model_request_error", "The model's server could not be reached.", retryable=True)
-    return RunError("model_response_error", f"The model's answer could not be read: {error.message}", retryable=True)
-
-
-def _status_in_words(status: int, said: str, model: str) -> RunError:
-    if status in (401, 403):
-        return RunError("model_request_error", f"The model's server refused the key: {said}")
-    if status == 404:
-        return RunError("model_request_error", f"The model's server knows no model {model!r}: {said}")
-    if status == 429 or status >= 500:
-        return RunError(
-            "model_request_error", f"The model's server is overloaded or failing ({status}): {said}", retryable=True
-        )
-    return RunError("model_request_error", f"The model's server refused the request ({status}): {said}")
+    def _priced(self, usage: TurnUsage) -> TurnUsage:
+        return usage.model_copy(update={"cost_usd": self._prices.cost_usd(self.name, usage)})
 
 
 def _said(error: anthropic.APIStatusError) -> str:
+    """Anthropic wraps its message, Bedrock does not."""
     body = error.body if isinstance(error.body, dict) else {}
-    inner = cast("dict[str, Any]", body).get("error")
-    return str(inner.get("message")) if isinstance(inner, dict) and inner.get("message") else error.message
+    return str(error.api_message or body.get("message") or body.get("Message") or error.message)

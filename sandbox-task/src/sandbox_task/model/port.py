@@ -9,6 +9,7 @@ from pydantic import Field
 from sandpiper.errors import RunError
 from sandpiper.models.base import Model as Record
 
+MALFORMED = "malformed_arguments"
 StopReason = Literal["end", "tool_calls", "cut_off", "refused", "too_long"]
 
 
@@ -18,14 +19,20 @@ class Text(Record):
 
 
 class Thought(Record):
-    """Reasoning that the vendor wants back exactly as it was; `summary` is for people."""
+    """Reasoning that the vendor wants back exactly as it was; `summary` is for people.
+
+    A thought is of use only to the `model` that had it: others refuse it.
+    """
 
     kind: Literal["thought"] = "thought"
     summary: str = ""
     raw: dict[str, Any]
+    model: str = ""
 
 
 class ToolCall(Record):
+    """`arguments` that were no JSON object are under the one key MALFORMED, which no tool takes."""
+
     kind: Literal["tool_call"] = "tool_call"
     id: str
     name: str
@@ -37,6 +44,7 @@ class ToolResult(Record):
     call_id: str
     content: str
     is_error: bool = False
+    failed: bool = False  # the call was made and did not succeed, as a command that exits with 1; not told to vendors
 
 
 Block = Annotated[Text | Thought | ToolCall | ToolResult, Field(discriminator="kind")]
@@ -67,18 +75,52 @@ class TurnUsage(Record):
     cache_write_tokens: int = 0
     cost_usd: float = 0.0
 
+    @property
+    def prompt_tokens(self) -> int:
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    def plus(self, other: TurnUsage) -> TurnUsage:
+        return TurnUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cost_usd=round(self.cost_usd + other.cost_usd, 8),
+        )
+
 
 class Reply(Record):
+    """`model` is the one that answered; `usage` includes what was paid for tries that came to nothing."""
+
     blocks: tuple[Block, ...]
     stop: StopReason
     usage: TurnUsage = TurnUsage()
+    model: str = ""
+
+
+class TryFailed(RunError):
+    """One request came to nothing. `retryable`: the same one may do better a little later."""
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        usage: TurnUsage | None = None,
+    ) -> None:
+        super().__init__(kind, message, retryable=retryable)
+        self.retry_after = retry_after
+        self.usage = usage or TurnUsage()
 
 
 class ModelUnavailable(RunError):
-    """Nobody answers, retries and fallback included: a reason to wait, not to lose the run."""
+    """Nobody answers, retries and fallback included: a reason to wait, not to lose the run. `usage` was paid for."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, usage: TurnUsage | None = None) -> None:
         super().__init__("model_request_error", message, retryable=True)
+        self.usage = usage or TurnUsage()
 
 
 class Model(Protocol):
@@ -86,4 +128,4 @@ class Model(Protocol):
     context_tokens: int  # how much the model takes in one request
 
     def complete(self, request: Request) -> Reply:
-        """Raises ModelUnavailable, or RunError (model_request_error, model_response_error) for what stays wrong."""
+        """Raises TryFailed (an adapter), or ModelUnavailable where others have been tried, too (resilient.py)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,22 +22,26 @@ _SUBJECTS: dict[TaskType, str] = {
 }
 _SUBJECT_CHARS = 72
 _SLUG_CHARS = 40
+_TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|\s+\S")
+_OURS = re.compile(r"^Sandpiper-(Run|Gate):.*\n", re.MULTILINE)
 _CONVENTIONAL = re.compile(r"(feat|fix|refactor|docs|test|chore|perf|build|ci|style)(\([^)]*\))?!?: ", re.IGNORECASE)
 
 
 def branch_name(spec: RunSpec, run_id: str) -> str:
     if spec.branch:
         return spec.branch
-    slug = re.sub(r"[^a-z0-9]+", "-", spec.task.lower())[:_SLUG_CHARS].strip("-") or "task"
+    plain = unicodedata.normalize("NFKD", spec.task).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_SLUG_CHARS].strip("-") or "task"
     return f"sandpiper/{spec.type}-{slug}-{run_id[-6:]}"
 
 
 def commit_message(spec: RunSpec, run_id: str, summary: str, gate: GateReport) -> str:
-    subject, body = _subject_and_body(spec, summary)
-    trailers = (
-        f"Sandpiper-Run: {run_id}\nSandpiper-Gate: {gate.status}{'' if gate.status == 'passed' else ' (unverified)'}"
-    )
-    return "\n\n".join(part for part in (subject, body, trailers) if part) + "\n"
+    """A message that was asked for is kept as it is written; our trailers go to the ones that it may have."""
+    verified = "" if gate.status == "passed" else " (unverified)"
+    trailers = f"Sandpiper-Run: {run_id}\nSandpiper-Gate: {gate.status}{verified}"
+    message = spec.commit_message or "\n\n".join(filter(None, (_subject(spec), summary.strip())))
+    message = _OURS.sub("", f"{message.replace('\0', '').rstrip()}\n").strip("\n") or _subject(spec)
+    return f"{message}{'\n' if _ends_with_trailers(message) else '\n\n'}{trailers}\n"
 
 
 def commit_url(spec: RunSpec, sha: str, github_url: str) -> str | None:
@@ -46,16 +51,23 @@ def commit_url(spec: RunSpec, sha: str, github_url: str) -> str | None:
     return f"{spec.repo_url.removesuffix('/').removesuffix('.git')}/commit/{sha}"
 
 
-def _subject_and_body(spec: RunSpec, summary: str) -> tuple[str, str]:
-    if spec.commit_message:
-        subject, _, body = spec.commit_message.strip().partition("\n")
-        return subject, body.strip()
-    first = next((line.strip() for line in spec.task.splitlines() if line.strip()), "work")
+def _ends_with_trailers(message: str) -> bool:
+    """As git has it: a last paragraph of `Token: value` lines, which is not the subject."""
+    _, separator, last = message.rpartition("\n\n")
+    return bool(separator) and all(_TRAILER.match(line) for line in last.splitlines())
+
+
+def _subject(spec: RunSpec) -> str:
+    lines = (line.strip().lstrip("#").strip().rstrip(".") for line in spec.task.replace("\0", "").splitlines())
+    first = next(filter(None, lines), "work")
     prefix = "" if _CONVENTIONAL.match(first) else f"{_SUBJECTS[spec.type]}: "
-    return _shortened(f"{prefix}{first.lstrip('# ').rstrip('.')}"), summary.strip()
+    return _shortened(f"{prefix}{first}")
 
 
 def _shortened(subject: str) -> str:
+    """At a word, unless that would leave nearly nothing."""
     if len(subject) <= _SUBJECT_CHARS:
         return subject
-    return f"{subject[: _SUBJECT_CHARS - 1].rsplit(' ', 1)[0]}…"
+    cut = subject[: _SUBJECT_CHARS - 1]
+    at_a_word = cut.rsplit(" ", 1)[0]
+    return f"{at_a_word if len(at_a_word) > _SUBJECT_CHARS // 2 else cut}…"

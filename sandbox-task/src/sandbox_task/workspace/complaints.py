@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from sandpiper.errors import RunError
@@ -27,6 +28,7 @@ _UNREACHABLE = (
 )
 _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
 _FORBIDDEN = ("[remote rejected]", "protected branch", "pre-receive hook declined")
+_REASONS = ("error: ", "fatal: ", "! [remote rejected]")
 
 
 def while_reading(error: GitError, repo: str) -> RunError:
@@ -38,8 +40,12 @@ def while_reading(error: GitError, repo: str) -> RunError:
     if any(sign in said for sign in _MISSING):
         return _repository(f"There is no repository {repo}, or the token may not see it.")
     if any(sign in said for sign in _UNREACHABLE):
-        return _repository(f"The server of {repo} could not be reached: {_last_line(error)}", retryable=True)
-    return _repository(f"The repository {repo} could not be read: {_last_line(error)}")
+        return _repository(f"The server of {repo} could not be reached: {_reason(error)}", retryable=True)
+    return _repository(f"The repository {repo} could not be read: {_reason(error)}")
+
+
+def while_checking_out(error: GitError, repo: str) -> RunError:
+    return _repository(f"The files of {repo} could not be checked out: {_reason(error)}")
 
 
 def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
@@ -47,17 +53,25 @@ def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
     if any(sign in said for sign in _AUTHENTICATION):
         return _repository(f"The repository {repo} refused the push to {branch}: the token may not write to it.")
     if any(sign in said for sign in _FORBIDDEN):
-        return _repository(f"The repository {repo} rejected the push to {branch}: {_last_line(error)}")
+        return _repository(f"The repository {repo} rejected the push to {branch}: {_rejection(error)}")
     if any(sign in said for sign in _REJECTED):
         return _repository(f"The branch {branch} of {repo} has moved since this run began, so nothing was pushed.")
     if any(sign in said for sign in _UNREACHABLE):
         return _repository(f"The server of {repo} could not be reached for the push.", retryable=True)
-    return _repository(f"The push to {branch} of {repo} failed: {_last_line(error)}")
+    return _repository(f"The push to {branch} of {repo} failed: {_reason(error)}")
 
 
 def _repository(message: str, *, retryable: bool = False) -> RunError:
     return RunError("repository_error", message, retryable=retryable)
 
 
-def _last_line(error: GitError) -> str:
-    return error.complaint.splitlines()[-1] if error.complaint else "no reason given"
+def _reason(error: GitError) -> str:
+    """Git says first what went wrong, and then what could not be done because of it."""
+    lines = error.complaint.splitlines() or ["no reason given"]
+    return next((line.strip() for line in lines if line.strip().startswith(_REASONS)), lines[-1])
+
+
+def _rejection(error: GitError) -> str:
+    """Git gives the server's reason in brackets at the end of one line, and other words after it."""
+    found = re.search(r"\[remote rejected\].*\((.+)\)$", error.complaint, re.MULTILINE)
+    return found[1] if found else _reason(error)

@@ -5,17 +5,20 @@ Each setting here answers an attack that worked without it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import subprocess
-from typing import TYPE_CHECKING, BinaryIO
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
 
 from sandpiper import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _CONFIG = (
@@ -35,7 +38,12 @@ _CONFIG = (
     "transfer.fsckObjects=true",
     "advice.detachedHead=false",
     "core.quotePath=false",
+    "core.autocrlf=false",
+    f"core.bigFileThreshold={limits.BIG_FILE_BYTES}",
+    "fetch.unpackLimit=1",  # always one pack, never loose files: quick to copy, and its size can be bounded
 )
+# For a command that would otherwise ask the remote for what is missing.
+OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}
 
 
 class GitError(Exception):
@@ -54,15 +62,21 @@ class Git:
         self,
         *arguments: str,
         seconds: float = limits.GIT_SECONDS,
-        stdin: bytes | None = None,
+        stdin: bytes | BinaryIO | None = None,
         extra_env: Mapping[str, str] | None = None,
         work_tree: Path | None = None,
         stdout: BinaryIO | None = None,
+        most_bytes: int | None = None,
     ) -> bytes:
-        """What git printed. Raises GitError with what it complained about."""
+        """What git printed. Raises GitError with what it complained about.
+
+        A git that would write a file of more than `most_bytes` is ended.
+        """
+        given = stdin if isinstance(stdin, bytes) else None
+        bound = ["prlimit", f"--fsize={most_bytes}", "--core=0", "--"] if most_bytes else []
         process = subprocess.Popen(
-            [*self._program(work_tree or self.work_tree), *arguments],
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            [*bound, *self._program(work_tree or self.work_tree), *arguments],
+            stdin=subprocess.PIPE if isinstance(stdin, bytes) else stdin or subprocess.DEVNULL,
             stdout=stdout or subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**self._env(), **(extra_env or {})},
@@ -70,7 +84,7 @@ class Git:
             start_new_session=True,
         )
         try:
-            printed, complaint = process.communicate(stdin, timeout=seconds)
+            printed, complaint = process.communicate(given, timeout=seconds)
         except subprocess.TimeoutExpired as error:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
@@ -79,8 +93,31 @@ class Git:
             raise GitError(arguments[0], complaint.decode(errors="replace").strip() or f"exit {process.returncode}")
         return printed or b""
 
-    def text(self, *arguments: str, stdin: bytes | None = None) -> str:
-        return self.run(*arguments, stdin=stdin).decode(errors="surrogateescape").strip()
+    def text(self, *arguments: str, stdin: bytes | None = None, extra_env: Mapping[str, str] | None = None) -> str:
+        return self.run(*arguments, stdin=stdin, extra_env=extra_env).decode(errors="surrogateescape").strip()
+
+    @contextmanager
+    def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[BinaryIO]:
+        """What git prints, as it prints it; who has read enough may leave. Its complaints are not heard."""
+        with tempfile.TemporaryFile(dir=self.git_dir.parent) as questions:
+            questions.write(stdin)
+            questions.seek(0)
+            process = subprocess.Popen(
+                [*self._program(self.work_tree), *arguments],
+                stdin=questions,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=1 << 20,
+                env=self._env(),
+                cwd="/",
+                start_new_session=True,
+            )
+        try:
+            yield cast("BinaryIO", process.stdout)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
     def _program(self, work_tree: Path) -> list[str]:
         settings = [*_CONFIG, f"protocol.{self._scheme}.allow=always"]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.workspace import complaints
 from sandbox_task.workspace.git import Git, GitError
+from sandbox_task.workspace.names import printable
 from sandpiper import limits
 from sandpiper.errors import RunError
 
 if TYPE_CHECKING:
     from sandpiper.models.spec import RunSpec
 
+_BRANCHES_NAMED = 10
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -38,12 +40,25 @@ def find_start(git: Git, spec: RunSpec) -> Start:
         return _named(spec.base, refs, repo)
     if default:
         return Start(default, default.removeprefix("refs/heads/"))
-    if _is_empty(git, repo, spec):
-        return Start(None, None)
-    raise RunError("repository_error", f"The repository {repo} has no default branch: name one with `base`.")
+    if "HEAD" in refs:  # detached
+        return Start(refs["HEAD"], refs["HEAD"][:12])
+    return _only_branch(git, repo)
 
 
-def _named(base: str, refs: set[str], repo: str) -> Start:
+def _only_branch(git: Git, repo: str) -> Start:
+    """HEAD leads nowhere. Where there is no choice, none has to be made."""
+    rows = _ls_remote(git, repo, "--heads", "--", "origin").splitlines()
+    branches = [row.partition("\trefs/heads/")[2] for row in rows]
+    if len(branches) > 1:
+        some = ", ".join(printable(branch) for branch in branches[:_BRANCHES_NAMED])
+        complaint = (
+            f"The repository {repo} has no default branch: name one of its {len(branches)} with `base` ({some})."
+        )
+        raise RunError("repository_error", complaint)
+    return Start(f"refs/heads/{branches[0]}", branches[0]) if branches else Start(None, None)
+
+
+def _named(base: str, refs: dict[str, str], repo: str) -> Start:
     for ref in (f"refs/heads/{base}", f"refs/tags/{base}"):
         if ref in refs:
             return Start(ref, base)
@@ -52,22 +67,18 @@ def _named(base: str, refs: set[str], repo: str) -> Start:
     raise RunError("repository_error", f"The repository {repo} has no branch or tag {base!r} to start from.")
 
 
-def _list_refs(git: Git, spec: RunSpec, repo: str) -> tuple[set[str], str | None]:
-    """The refs that matter, and the one that HEAD points to."""
+def _list_refs(git: Git, spec: RunSpec, repo: str) -> tuple[dict[str, str], str | None]:
+    """The refs that matter with their commits, and the one that HEAD points to."""
     names = [f"refs/heads/{name}" for name in filter(None, (spec.branch, spec.base))]
     tags = [f"refs/tags/{spec.base}"] if spec.base else []
-    refs, default = set(), None
+    refs, default = {}, None
     for line in _ls_remote(git, repo, "--symref", "--", "origin", "HEAD", *names, *tags).splitlines():
         value, _, ref = line.partition("\t")
         if value.startswith("ref: "):
             default = value.removeprefix("ref: ")
         else:
-            refs.add(ref)
+            refs[ref] = value
     return refs, default if "HEAD" in refs else None
-
-
-def _is_empty(git: Git, repo: str, spec: RunSpec) -> bool:
-    return not _ls_remote(git, repo or str(spec.repo_url), "--heads", "--", "origin")
 
 
 def _ls_remote(git: Git, repo: str, *arguments: str) -> str:

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace import complaints
+from sandbox_task.workspace import complaints, crossing, fetching, objects, saving, taking
 from sandbox_task.workspace.git import Git, GitError
+from sandbox_task.workspace.names import printable
+from sandbox_task.workspace.narrowing import Narrowing
 from sandbox_task.workspace.remote import Start, find_start
+from sandbox_task.workspace.surprises import find_surprises
+from sandbox_task.workspace.worker_git import write_worker_git
 from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.run import DiffStat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from sandbox_task.workspace.objects import Entry
     from sandpiper.models.spec import RunSpec
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # What tools leave behind, when the repository does not say so itself. Tracked files are taken all the same.
 _LITTER = "__pycache__/\n*.pyc\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\nnode_modules/\n.venv/\n.DS_Store\n"
-_WORKER_CONFIG = """[core]
-\trepositoryformatversion = 0
-\tbare = false
-[user]
-\tname = Sandpiper
-\temail = sandpiper@sandbox.invalid
-"""
+# Every byte stays as it is, on the way in and on the way back, whatever the repository's own attributes ask for.
+_BYTE_FOR_BYTE = "* -text -filter -ident !eol !working-tree-encoding\n"
 
 
 @dataclass(frozen=True)
@@ -50,62 +50,86 @@ class Repository:
     start: Start = field(default_factory=lambda: Start(None, None))
     base_commit: str | None = None
     base_tree: str = _EMPTY_TREE
+    narrowing: Narrowing = field(default_factory=Narrowing)
+    has_whole_history: bool = True  # with contents; commits are always all there
+    warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: str | None) -> Repository:
-        """Raises RunError in words."""
+    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: str | None, at: str | None = None) -> Repository:
+        """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words."""
         git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token)
-        git.run("init", "--quiet", "--initial-branch=main")
+        git.run("init", "--quiet", "--initial-branch=main", "--template=")
         (git.git_dir / "info").mkdir(exist_ok=True)
         (git.git_dir / "info" / "exclude").write_text(_LITTER, encoding="utf-8")
-        repository = cls(git, rooms, spec)
+        (git.git_dir / "info" / "attributes").write_text(_BYTE_FOR_BYTE, encoding="utf-8")
+        repository = cls(git, rooms, spec, narrowing=Narrowing.to(spec.paths))
         if spec.repo_url:
             git.run("remote", "add", "--", "origin", spec.repo_url)
             repository.start = find_start(git, spec)
-            repository._fetch()
+            repository._fetch(at)
+            repository.warnings = find_surprises(repository.base_entries, repository.narrowing)
         return repository
 
+    @cached_property
+    def base_entries(self) -> list[Entry]:
+        return self.entries(self.base_tree)
+
+    @property
+    def name(self) -> str:
+        return self.spec.repo or str(self.spec.repo_url)
+
     def deliver(self, wall: Wall) -> None:
-        """Put the base's files and an ordinary `.git` into the workspace, written by B itself."""
+        """Put an ordinary `.git` into the workspace, from which B checks out the base by itself."""
+        if self.base_commit:
+            self._fetch_contents(self.base_commit)
+        branch = self.start.name if self.start.ref and self.start.ref.startswith("refs/heads/") else None
         staging = self.rooms.private / "staging"
         staging.mkdir()
-        if self.base_commit:
-            self._read("checkout", "--quiet", "--force", "--detach", self.base_commit, work_tree=staging)
-        self._copy_git_dir(staging / ".git")
-        _unpack(staging, [], wall)
+        write_worker_git(
+            self.git, staging / ".git", branch=branch or "main", commit=self.base_commit, narrowing=self.narrowing
+        )
+        crossing.unpack(staging, wall)
         shutil.rmtree(staging)
+        if self.base_commit:
+            self._check_out(wall)
+            self.git.run("read-tree", self.base_tree)
 
     def take_tree(self, wall: Wall) -> str:
         """The tree of the files as they are now. Nothing of B may be alive."""
-        wall.run("chmod -R u+rX,g+rX .", timeout=limits.GIT_SECONDS, on_output=_ignore)
-        self._refuse_nested_repositories(wall)
-        self.git.run("add", "--all", "--", ":/", work_tree=self.rooms.workspace)
-        tree = self.git.text("write-tree")
-        self._refuse_new_gitlinks(tree)
-        return tree
+        return taking.take_tree(self.git, wall, self.base_tree, self.narrowing)
+
+    def save_tree(self, tree: str, path: Path) -> None:
+        """What is needed to get this tree on top of the base commit, as one small file."""
+        saving.save_tree(self.git, tree, path, base=self.base_commit)
+
+    def load_tree(self, path: Path, tree: str) -> None:
+        """The same, read back into a clone of the same base commit. Raises RunError unless all of it came."""
+        saving.load_tree(self.git, path, tree, base=self.base_commit)
 
     def replace_file(self, tree: str, path: str, content: bytes) -> str:
         """The same tree with one file changed."""
         blob = self.git.text("hash-object", "-w", "--stdin", stdin=content)
-        self.git.run("read-tree", tree)
-        self.git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-        return self.git.text("write-tree")
+        scratch = self._scratch_index()
+        self.git.run("read-tree", tree, extra_env=scratch)
+        self.git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra_env=scratch)
+        return self.git.text("write-tree", extra_env=scratch)
 
     def restore(self, wall: Wall, *, present: str, wanted: str) -> None:
         """Change the tracked files in the workspace from one tree to another; what git ignores stays."""
         changes = self.changes(present, wanted)
-        gone = [change.path for change in changes if change.status == "D"]
-        if gone:
-            _remove(gone, wall, self.rooms.private)
-        kept = [change.path for change in changes if change.status != "D"]
-        if kept:
-            staging = self.rooms.private / "staging"
-            staging.mkdir()
-            self._read("read-tree", wanted, work_tree=staging)
-            paths = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in kept)
-            self.git.run("checkout-index", "--force", "-z", "--stdin", stdin=paths, work_tree=staging)
-            _unpack(staging, kept, wall)
-            shutil.rmtree(staging)
+        if not changes:
+            return
+        crossing.remove([change.path for change in changes], wall, self.rooms.private)
+        staging, scratch = self.rooms.private / "staging", self._scratch_index()
+        staging.mkdir()
+        self.git.run("read-tree", wanted, extra_env=scratch)
+        kept = [change.path.encode(errors="surrogateescape") for change in changes if change.status != "D"]
+        self.git.run(
+            "checkout-index", "--force", "-z", "--stdin",
+            stdin=b"".join(path + b"\0" for path in kept), work_tree=staging, extra_env=scratch,
+        )  # fmt: skip
+        crossing.unpack(staging, wall)
+        shutil.rmtree(staging)
 
     def changes(self, before: str, after: str) -> list[Change]:
         raw = self.git.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", before, after)
@@ -119,21 +143,39 @@ class Repository:
         return DiffStat(files=len(rows), insertions=sum(a for a, _ in counts), deletions=sum(d for _, d in counts))
 
     def write_diff(self, tree: str, path: Path) -> None:
-        """New, deleted, renamed, binary and mode changes against the base."""
-        options = ("--no-ext-diff", "--no-textconv", "--binary", "--find-renames", "--ignore-submodules")
+        """New, deleted, renamed, binary and mode changes against the base. Of huge files only that they differ."""
+        options = ("diff", "--no-ext-diff", "--no-textconv", "--find-renames", "--ignore-submodules")
+        huge = self._huge_changes(tree)
+        rest = [f":(top,exclude,literal){name}" for name in huge]
         with path.open("wb") as file:
-            self.git.run("diff", *options, self.base_tree, tree, stdout=file)
+            self.git.run(*options, "--binary", self.base_tree, tree, "--", ":/", *rest, stdout=file)
+            if huge:
+                named = [f":(top,literal){name}" for name in huge]
+                self.git.run(*options, self.base_tree, tree, "--", *named, stdout=file)
+
+    def entries(self, tree: str) -> list[Entry]:
+        return objects.list_entries(self.git, tree)
 
     def paths(self, tree: str) -> list[str]:
-        raw = self.git.run("ls-tree", "-r", "-z", "--name-only", tree)
-        return [path for path in raw.decode(errors="surrogateescape").split("\0") if path]
+        return [entry.path for entry in self.entries(tree)]
 
-    def show(self, tree: str, path: str) -> bytes | None:
-        """One file of a tree, from A's objects; None if it is not there."""
+    def sizes(self, oids: Sequence[str]) -> list[int]:
+        return objects.blob_sizes(self.git, oids)
+
+    def blobs(self, oids: Sequence[str]) -> Iterator[bytes]:
+        return objects.read_blobs(self.git, oids)
+
+    def show(self, tree: str, path: str, *, at_most: int = limits.MAX_SHOWN_BYTES) -> bytes | None:
+        """One file of a tree, from A's objects; None if it is not there. Raises RunError if it is too large."""
         try:
-            return self.git.run("cat-file", "blob", f"{tree}:{path}")
+            oid = self.git.text("rev-parse", "--verify", "--quiet", f"{tree}:{path}")
+            size = int(self.git.text("cat-file", "-s", oid))
         except GitError:
             return None
+        if size > at_most:
+            complaint = f"{printable(path)} in the repository is too large to be read: {size} bytes, at most {at_most}."
+            raise RunError("repository_error", complaint)
+        return self.git.run("cat-file", "blob", oid)
 
     def commit(self, tree: str, message: str, *, author: tuple[str, str]) -> str:
         name, email = author
@@ -153,114 +195,53 @@ class Repository:
             target = f"{commit}:refs/heads/{branch}"
             self.git.run("push", "--no-verify", "--", url, target, seconds=limits.GIT_TRANSFER_SECONDS)
         except GitError as error:
-            raise complaints.while_pushing(error, self.spec.repo or url, branch) from error
+            raise complaints.while_pushing(error, self.name, branch) from error
 
-    def _fetch(self) -> None:
-        if self.start.ref is None:
-            return
-        self._read(
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--filter=blob:none",
-            "--",
-            "origin",
-            f"+{self.start.ref}:refs/sandpiper/base",
-        )
-        self.base_commit = self.git.text("rev-parse", "--verify", "refs/sandpiper/base^{commit}")
-        self.base_tree = self.git.text("rev-parse", "--verify", f"{self.base_commit}^{{tree}}")
-
-    def _read(self, *arguments: str, work_tree: Path | None = None) -> None:
-        """Any command that may have to ask the remote."""
+    def _fetch(self, at: str | None) -> None:
         try:
-            self.git.run(*arguments, seconds=limits.GIT_TRANSFER_SECONDS, work_tree=work_tree)
+            if self.start.ref:
+                self.has_whole_history = fetching.fetch_base(self.git, self.start.ref)
+            if at:
+                self._fetch_again(at)
         except GitError as error:
-            raise complaints.while_reading(error, self.spec.repo or str(self.spec.repo_url)) from error
+            raise complaints.while_reading(error, self.name) from error
+        if self.start.ref or at:
+            self.base_commit = self.git.text("rev-parse", "--verify", f"{fetching.BASE}^{{commit}}")
+            self.base_tree = self.git.text("rev-parse", "--verify", f"{self.base_commit}^{{tree}}")
 
-    def _copy_git_dir(self, target: Path) -> None:
-        shutil.copytree(
-            self.git.git_dir, target, ignore=shutil.ignore_patterns("config", "hooks", "FETCH_HEAD", "sandpiper")
-        )
-        (target / "config").write_text(_WORKER_CONFIG, encoding="utf-8")
-        branch = self.start.name if self.start.ref and self.start.ref.startswith("refs/heads/") else "main"
-        (target / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
-        if self.base_commit:
-            ref = target / "refs" / "heads" / str(branch)
-            ref.parent.mkdir(parents=True, exist_ok=True)
-            ref.write_text(f"{self.base_commit}\n", encoding="utf-8")
-
-    def _refuse_nested_repositories(self, wall: Wall) -> None:
-        """Asked before git looks at the files: an embedded repository is another place for B to lay traps in."""
-        found = bytearray()
-        search = "find . -mindepth 2 -name .git -prune -print0 2>/dev/null"
-        wall.run(search, timeout=limits.GIT_SECONDS, on_output=found.extend)
-        places = [Path(path).parent.as_posix() for path in found.decode(errors="surrogateescape").split("\0") if path]
-        hidden = self._ignored(places)
-        if nested := sorted(set(places) - hidden):
-            raise RunError(
-                "repository_error",
-                f"The work holds a git repository of its own in {nested[0]}, which can't be committed as files.",
-            )
-
-    def _ignored(self, places: Iterable[str]) -> set[str]:
-        listing = b"".join(place.encode(errors="surrogateescape") + b"\0" for place in places)
-        if not listing:
-            return set()
+    def _fetch_again(self, at: str) -> None:
         try:
-            hidden = self.git.run("check-ignore", "-z", "--stdin", stdin=listing, work_tree=self.rooms.workspace)
-        except GitError:  # exit 1: none of them is ignored
-            return set()
-        return set(hidden.decode(errors="surrogateescape").split("\0"))
+            fetching.fetch_commit(self.git, at)
+        except GitError as error:
+            gone = f"The repository {self.name} no longer has the commit {at} that this run started from."
+            raise RunError("repository_error", gone) from error
 
-    def _refuse_new_gitlinks(self, tree: str) -> None:
-        if new := self._gitlinks(tree) - self._gitlinks(self.base_tree):
-            raise RunError(
-                "repository_error", f"The work adds or moves a submodule ({min(new)[1]}), which is not allowed."
-            )
+    def _fetch_contents(self, commit: str) -> None:
+        here = [entry.oid for entry in self.base_entries if self.narrowing.holds(entry.path)]
+        try:
+            fetching.fetch_contents(self.git, commit, here)
+        except GitError as error:
+            raise complaints.while_reading(error, self.name) from error
+        if not fetching.fetch_recent(self.git, commit, self.narrowing):
+            self.has_whole_history = False
 
-    def _gitlinks(self, tree: str) -> set[tuple[str, str]]:
-        rows = self.git.run("ls-tree", "-r", "-z", tree).decode(errors="surrogateescape").split("\0")
-        return {(row.split()[2], row.partition("\t")[2]) for row in rows if row.startswith("160000 ")}
+    def _check_out(self, wall: Wall) -> None:
+        said = bytearray()
+        done = wall.run("git reset --quiet --hard", timeout=limits.GIT_TRANSFER_SECONDS, on_output=said.extend)
+        if not done.succeeded:
+            complaint = GitError("reset", said.decode(errors="replace").strip())
+            raise complaints.while_checking_out(complaint, self.name)
 
+    def _huge_changes(self, tree: str) -> list[str]:
+        sides = [
+            side
+            for each in objects.list_differences(self.git, self.base_tree, tree)
+            for side in (each.before, each.after)
+            if side.is_file
+        ]
+        sized = zip(sides, self.sizes([side.oid for side in sides]), strict=True)
+        return sorted({side.path for side, size in sized if size > limits.MAX_PATCH_FILE_BYTES})
 
-def _unpack(staging: Path, paths: Iterable[str], wall: Wall) -> None:
-    """B unpacks what A packs, so that everything in the workspace belongs to B from the start."""
-    names = b"".join(b"./" + path.encode(errors="surrogateescape") + b"\0" for path in paths) or b".\0"
-    listing = staging.parent / "names"
-    listing.write_bytes(names)
-    packer = subprocess.Popen(
-        [
-            "tar",
-            "-C",
-            str(staging),
-            "--null",
-            "--no-recursion" if names != b".\0" else "--recursion",
-            "-T",
-            str(listing),
-            "-cf",
-            "-",
-        ],
-        stdout=subprocess.PIPE,
-    )
-    assert packer.stdout is not None  # noqa: S101 - PIPE was asked for
-    said = bytearray()
-    with packer.stdout as archive:
-        unpacked = wall.run(
-            "tar -xf - --no-same-owner --overwrite",
-            timeout=limits.GIT_TRANSFER_SECONDS,
-            on_output=said.extend,
-            stdin=archive,
-        )
-    if packer.wait() != 0 or not unpacked.succeeded:
-        raise RunError("internal_error", f"The workspace could not be filled: {said.decode(errors='replace')[-500:]}")
-
-
-def _remove(paths: Iterable[str], wall: Wall, private: Path) -> None:
-    listing = private / "names"
-    listing.write_bytes(b"".join(b"./" + path.encode(errors="surrogateescape") + b"\0" for path in paths))
-    with listing.open("rb") as file:
-        wall.run("xargs -0 rm -rf --", timeout=limits.GIT_SECONDS, on_output=_ignore, stdin=file)
-
-
-def _ignore(_data: bytes) -> None:
-    """Output that nobody needs."""
+    def _scratch_index(self) -> dict[str, str]:
+        """The main index knows the workspace's files; what is done beside must not make it forget them."""
+        return {"GIT_INDEX_FILE": str(self.git.git_dir / "scratch-index")}

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
-from pydantic import ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
+from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.base import Model
+from sandpiper.models.spec import GateMode
 
 FILE = ".sandpiper.yml"
 
 
 class Check(Model):
-    name: str
-    run: str
+    """One command that decides about the work. `report`: a JUnit XML that it writes, or a pattern for several."""
+
+    name: str = Field(min_length=1)
+    run: str = Field(min_length=1)
+    timeout_seconds: int = Field(default=limits.CHECK_SECONDS, ge=1, le=limits.MAX_CHECK_SECONDS)
+    report: str | None = None
+
+    @field_validator("report")
+    @classmethod
+    def _inside(cls, value: str | None) -> str | None:
+        if value is not None and (value.startswith("/") or ".." in PurePosixPath(value).parts):
+            raise ValueError("a path inside the repository is wanted")
+        return value
 
 
 class Options(Model):
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = Field(default=(), max_length=limits.MAX_CHECKS)
+    gate: GateMode | None = None
     setup: tuple[str, ...] = ()
     egress: tuple[str, ...] = ()
     instructions: str = ""
@@ -27,13 +42,17 @@ class Options(Model):
     @field_validator("checks", mode="before")
     @classmethod
     def _plain_commands(cls, value: Any) -> Any:
-        items = value if isinstance(value, list) else [value]
-        return [{"name": item, "run": item} if isinstance(item, str) else item for item in items]
+        items = value if isinstance(value, list) else [] if value is None else [value]
+        return [{"name": item, "run": item} if isinstance(item, str) else _named(item) for item in items]
 
     @field_validator("setup", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
+
+
+def _named(item: Any) -> Any:
+    return {"name": item["run"], **item} if isinstance(item, dict) and "run" in item else item
 
 
 def parse_options(data: bytes | None) -> Options:

@@ -2,59 +2,55 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sandbox_task.gate.detect import detect
+from sandbox_task.gate.proof import honest, judge_proof
 from sandbox_task.options import Check, Options
 from sandpiper import limits
 
 if TYPE_CHECKING:
     from sandbox_task.workspace.repository import Repository
     from sandpiper.models.run import Plan
-
-_PYTHON_TEST = re.compile(r"(.*/)?(test_[^/]*|[^/]*_test)\.py")
-_MAKE_TEST = re.compile(rb"^test\s*:(?!=)", re.MULTILINE)
+    from sandpiper.models.spec import GateMode, RunSpec
 
 
 @dataclass(frozen=True)
 class Selection:
     source: str  # .sandpiper.yml, plan, detected
     checks: tuple[Check, ...]
+    refused: tuple[str, ...] = ()  # which commands of the plan prove little or nothing, and why
+
+
+def gate_mode(spec: RunSpec, options: Options) -> GateMode:
+    return spec.gate_mode or options.gate or "regression"
+
+
+def declared_checks(options: Options) -> Selection:
+    return Selection(".sandpiper.yml", options.checks)
 
 
 def select_checks(options: Options, plan: Plan | None, repository: Repository, tree: str) -> Selection:
     if options.checks:
-        return Selection(".sandpiper.yml", options.checks)
-    if plan and (commands := [command.strip() for command in plan.validation_commands if command.strip()]):
-        unique = dict.fromkeys(commands)
-        return Selection("plan", tuple(Check(name=command, run=command) for command in unique)[: limits.MAX_CHECKS])
-    return Selection("detected", tuple(_detect(repository, tree)))
+        return declared_checks(options)
+    planned, idle, refused = _planned(plan)
+    if planned:
+        return Selection("plan", planned[: limits.MAX_CHECKS], refused)
+    found = tuple(Check(name=command, run=command) for command in detect(repository, tree))
+    if found or not idle:
+        return Selection("detected", found[: limits.MAX_CHECKS], refused)
+    return Selection("plan", idle[: limits.MAX_CHECKS], refused)
 
 
-def _detect(repository: Repository, tree: str) -> list[Check]:
-    paths = set(repository.paths(tree))
-    commands = [
-        ("python3 -m pytest -q", any(map(_PYTHON_TEST.fullmatch, paths)) or "pytest.ini" in paths),
-        ("npm test", "package.json" in paths and _has_npm_test(repository.show(tree, "package.json"))),
-        ("cargo test", "Cargo.toml" in paths),
-        ("go test ./...", "go.mod" in paths),
-    ]
-    found = [command for command, applies in commands if applies]
-    if not found and _has_make_test(repository, tree, paths):
-        found = ["make test"]
-    return [Check(name=command, run=command) for command in found]
-
-
-def _has_make_test(repository: Repository, tree: str, paths: set[str]) -> bool:
-    names = [name for name in ("GNUmakefile", "Makefile", "makefile") if name in paths]
-    return any(_MAKE_TEST.search(repository.show(tree, name) or b"") for name in names)
-
-
-def _has_npm_test(data: bytes | None) -> bool:
-    try:
-        script = json.loads(data or b"{}").get("scripts", {}).get("test", "")
-    except (ValueError, AttributeError):  # a broken package.json declares no test
-        return False
-    return bool(script) and "no test specified" not in script
+def _planned(plan: Plan | None) -> tuple[tuple[Check, ...], tuple[Check, ...], tuple[str, ...]]:
+    """A plan is the model's. What proves little counts only where nothing better is to be had, and that is said."""
+    commands = dict.fromkeys(honest(command) for command in (plan.validation_commands if plan else ()))
+    found = {command: judge_proof(command) for command in commands if command}
+    checks = {command: Check(name=command, run=command) for command in found}
+    refused = tuple(f"`{command}` is a poor check: {proof.words}" for command, proof in found.items() if proof.words)
+    return (
+        tuple(checks[command] for command, proof in found.items() if proof.kind == "proof"),
+        tuple(checks[command] for command, proof in found.items() if proof.kind == "idle"),
+        refused,
+    )

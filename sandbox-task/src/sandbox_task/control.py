@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
@@ -12,6 +11,8 @@ from sandpiper.errors import Fenced, NotFound
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandbox_task.allowance import Allowance
+    from sandbox_task.inbox import Inbox
     from sandbox_task.stopping import Stop
     from sandpiper.models.run import Run
     from sandpiper.ports import Runs, Workflow
@@ -34,7 +35,8 @@ class Control:
         self._runs, self._workflow, self._stop = runs, workflow, stop
         self._run_id, self._attempt, self._token = run_id, attempt, token
         self._on_trouble = on_trouble
-        self._deadline: float | None = None
+        self._allowance: Allowance | None = None
+        self._inbox: Inbox | None = None
         self._over = threading.Event()
 
     def start(self) -> None:
@@ -44,8 +46,10 @@ class Control:
         ):
             threading.Thread(target=self._repeat, args=(every, action), name=name, daemon=True).start()
 
-    def set_deadline(self, seconds: float) -> None:
-        self._deadline = time.monotonic() + seconds
+    def serve(self, allowance: Allowance, inbox: Inbox) -> None:
+        """From now on keep these up to date; they are when this returns."""
+        self._allowance, self._inbox = allowance, inbox
+        self._hand_on(self._runs.get(self._run_id))
 
     def confirm_current(self) -> None:
         """Before anything that can't be undone. Raises Fenced."""
@@ -71,13 +75,20 @@ class Control:
         self._workflow.heartbeat(self._token)
 
     def _look(self) -> None:
-        if self._deadline is not None and time.monotonic() >= self._deadline:
-            self._stop.request("timed_out")
         run = self._runs.get(self._run_id)
         if not self._is_mine(run):
             self._stop.request("fenced")
         elif run.cancel_requested:
             self._stop.request("cancelled")
+        self._hand_on(run)
+        if self._allowance is not None and self._allowance.time_is_up():
+            self._stop.request("timed_out")
+
+    def _hand_on(self, run: Run) -> None:
+        if self._allowance is not None:
+            self._allowance.raise_to(run.budget)
+        if self._inbox is not None and run.last_inbox > self._inbox.received:
+            self._inbox.receive(self._runs.controls(self._run_id, after=self._inbox.received))
 
     def _is_mine(self, run: Run) -> bool:
         return run.attempt == self._attempt and not run.is_terminal

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 
@@ -18,8 +18,13 @@ class LogFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._file = path.open("w", encoding="utf-8", errors="replace", newline="")
+        self._file = path.open("a", encoding="utf-8", errors="replace", newline="")
         self._at_line_start = True
+
+    def go_on_from(self, fetch: Callable[[BinaryIO], None]) -> None:
+        """Begin with what an earlier attempt has written."""
+        with self._lock, self.path.open("ab") as file:
+            fetch(file)
 
     def event(self, type_: str, data: Mapping[str, Any]) -> None:
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

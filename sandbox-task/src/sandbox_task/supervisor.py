@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from sandbox_task.allowance import Allowance
+from sandbox_task.checkpoint import Checkpoints
 from sandbox_task.control import Control
+from sandbox_task.inbox import Inbox
 from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.logfile import LogFile
-from sandbox_task.model.interruptible import InterruptibleModel
+from sandbox_task.model.catalogue import PriceList
+from sandbox_task.model.resilient import ResilientModel
+from sandbox_task.publishing import Publisher
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
+from sandbox_task.results import TEXT, Ending, Results
 from sandbox_task.stopping import Stop, Stopped
+from sandbox_task.suspension import Suspended
 from sandbox_task.work import Work
 from sandpiper.errors import Conflict, Fenced, NotFound, RunError
 from sandpiper.models.events import NewEvent
-from sandpiper.models.run import DiffStat, ErrorInfo, RunResult
+from sandpiper.models.run import ErrorInfo, RunResult
 from sandpiper.models.spec import RunSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sandbox_task.isolation.launch import Rooms
+    from sandbox_task.isolation.wall import Wall
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Workflow
 
 REPORTED, FENCED, TERMINATED = 0, 3, 143
-_Outcome = Literal["completed", "failed", "cancelled", "timed_out"]
-_TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True)
@@ -41,12 +47,6 @@ class Services:
     clock: Clock
 
 
-@dataclass(frozen=True)
-class Ending:
-    outcome: _Outcome
-    error: ErrorInfo | None = None
-
-
 class Supervisor:
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Supervisor:
         rooms: Rooms,
         stop: Stop,
         *,
-        make_model: Callable[[str], Model],
+        make_models: Callable[[str], Sequence[Model]],
         known_secrets: Sequence[str] = (),
     ) -> None:
         self._settings, self._services, self._rooms, self._stop = settings, services, rooms, stop
-        self._make_model = make_model
+        self._make_models = make_models
         self._token = settings.task_token.get_secret_value()
         self._redactor = Redactor([*known_secrets, self._token, settings.anthropic_api_key.get_secret_value()])
         self._log = LogFile(rooms.private / "log.txt")
@@ -71,6 +71,7 @@ class Supervisor:
             log=self._log,
             stop=stop,
         )
+        self._results = Results(services.blobs, self._reporter, self._redactor, rooms.private, self._key("diff.patch"))
         self._control = Control(
             services.runs,
             services.workflow,
@@ -117,26 +118,44 @@ class Supervisor:
             work = self._prepare()
         except Exception as error:  # noqa: BLE001 - a run that we crash ends with a sentence, too
             ending = self._ending(error)
-            return self._clean(RunResult(outcome=ending.outcome, error=ending.error))
+            return self._results.without_work(ending)
         try:
-            return self._result(work, self._perform(work))
+            return self._results.of(work, self._perform(work))
         finally:
             work.wall.close()
 
     def _perform(self, work: Work) -> Ending:
         try:
             with self._stop.listening(work.wall.interrupt):
-                work.perform()
+                return self._performed(work)
         except Exception as error:  # noqa: BLE001 - as above
             return self._ending(error)
+
+    def _performed(self, work: Work) -> Ending:
+        try:
+            work.perform()
+        except Suspended as wait:
+            work.checkpoint(wait, self._key("log.txt"))
+            return Ending("suspended", wait=wait)
         return Ending("completed")
 
     def _prepare(self) -> Work:
         spec = self._load_spec()
-        self._control.set_deadline(spec.timeout_seconds)
+        checkpoints = self._checkpoints()
+        left_off = checkpoints.load()
+        if left_off and (log_key := left_off.log_key):
+            self._log.go_on_from(lambda file: self._services.blobs.get_file(log_key, file))
+        allowance = Allowance(spec, seconds_before=left_off.seconds_used if left_off else 0.0)
+        inbox = Inbox(left_off.inbox_seen if left_off else 0)
+        self._control.serve(allowance, inbox)
         secrets = self._services.secrets.get(self._settings.run_id)
         self._redactor.learn(secrets.values())
-        model = self._make_model(spec.model)
+        model = ResilientModel(
+            self._make_models(spec.model),
+            prices=PriceList(self._settings.model_prices),
+            sink=self._reporter,
+            stop=self._stop,
+        )
         wall = put_up_wall(
             self._settings.sandpiper_sandbox,
             self._rooms,
@@ -144,16 +163,39 @@ class Supervisor:
             worker_uid=self._settings.worker_uid,
         )
         return Work(
-            run_id=self._settings.run_id,
             spec=spec,
             wall=wall,
             rooms=self._rooms,
-            model=InterruptibleModel(model, self._stop),
+            model=model,
             sink=self._reporter,
             stop=self._stop,
+            allowance=allowance,
+            inbox=inbox,
+            checkpoints=checkpoints,
+            publisher=self._publisher(spec, wall),
             github_token=secrets.get("github_token"),
+            left_off=left_off,
+        )
+
+    def _checkpoints(self) -> Checkpoints:
+        return Checkpoints(
+            self._services.runs,
+            self._services.blobs,
+            self._settings.run_id,
+            self._settings.attempt,
+            self._rooms.private,
+            self._redactor,
+        )
+
+    def _publisher(self, spec: RunSpec, wall: Wall) -> Publisher:
+        return Publisher(
+            run_id=self._settings.run_id,
+            spec=spec,
             github_url=self._settings.github_url,
             author=(self._settings.commit_author_name, self._settings.commit_author_email),
+            wall=wall,
+            sink=self._reporter,
+            stop=self._stop,
             confirm_current=self._control.confirm_current,
             now=self._services.clock.now,
         )
@@ -178,55 +220,6 @@ class Supervisor:
         message = f"Sandpiper itself failed ({type(error).__name__}); the log has the details."
         return Ending("failed", ErrorInfo(type="internal_error", message=message, retryable=True))
 
-    def _result(self, work: Work, ending: Ending) -> RunResult:
-        """Everything that is known, redacted; the diff is kept whatever the outcome."""
-        stat, diff_key = self._keep_diff(work, ending)
-        progress = work.progress
-        return self._clean(
-            RunResult(
-                outcome=ending.outcome,
-                summary=progress.summary or (ending.error.message if ending.error else ""),
-                error=ending.error,
-                plan=work.plan,
-                gate=progress.gate,
-                commit=progress.commit,
-                diff_stat=stat,
-                diff_key=diff_key,
-                usage=work.usage,
-                durations_ms=progress.durations_ms,
-                model=work.model.name,
-            )
-        )
-
-    def _keep_diff(self, work: Work, ending: Ending) -> tuple[DiffStat | None, str | None]:
-        """Nothing that goes wrong here may cost the run its result."""
-        try:
-            return self._upload_diff(work, ending)
-        except Exception as error:  # noqa: BLE001 - see above
-            self._reporter.note("".join(traceback.format_exception(error)))
-            self._reporter.emit("warning", message=f"The diff could not be kept: {error}")
-            return None, None
-
-    def _upload_diff(self, work: Work, ending: Ending) -> tuple[DiffStat | None, str | None]:
-        repository = work.progress.repository
-        if repository is None:
-            return None, None
-        if ending.outcome != "completed" and work.progress.gate is None:
-            work.take_tree()
-        tree = str(work.progress.tree)
-        stat, key = repository.stat(tree), self._key("diff.patch")
-        raw, clean = self._rooms.private / "diff.raw", self._rooms.private / "diff.patch"
-        repository.write_diff(tree, raw)
-        with (
-            raw.open(encoding="utf-8", errors="surrogateescape", newline="") as source,
-            clean.open("w", encoding="utf-8", errors="surrogateescape", newline="") as target,
-        ):
-            target.writelines(self._redactor.text(line) for line in source)
-        with clean.open("rb") as file:
-            self._services.blobs.put_file(key, file, content_type=_TEXT)
-        self._reporter.emit("diff_generated", key=key, **stat.model_dump())
-        return stat, key
-
     def _report(self, result: RunResult) -> int:
         if self._stop.reason == "terminated":
             return self._hand_over()
@@ -237,7 +230,8 @@ class Supervisor:
         self._reporter.flush()
         if self._stop.is_fenced:
             return FENCED
-        self._services.workflow.succeed(self._token, {"outcome": "finished", "result_key": key})
+        outcome = "suspended" if final.outcome == "suspended" else "finished"
+        self._services.workflow.succeed(self._token, {"outcome": outcome, "result_key": key})
         return REPORTED
 
     def _hand_over(self) -> int:
@@ -253,12 +247,9 @@ class Supervisor:
             self._reporter.note(f"{result.outcome}: {result.summary}")
         size = self._log.close()
         with self._log.path.open("rb") as file:
-            self._services.blobs.put_file(key, file, content_type=_TEXT)
+            self._services.blobs.put_file(key, file, content_type=TEXT)
         self._reporter.emit("log_stored", key=key, bytes=size)
         return key
-
-    def _clean(self, result: RunResult) -> RunResult:
-        return RunResult.model_validate(self._redactor.data(result.model_dump(mode="json")))
 
     def _key(self, name: str) -> str:
         return f"runs/{self._settings.run_id}/attempts/{self._settings.attempt}/{name}"

@@ -2,102 +2,160 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from sandbox_task.agent.tools.planning import Finish
-from sandbox_task.model.port import Block, Message, Model, Reply, Request, Text, Thought, ToolCall, ToolResult
+from sandbox_task.agent.compaction import compact, estimate_tokens
+from sandbox_task.agent.journal import Journal
+from sandbox_task.agent.tools.planning import AskUser, Finish
+from sandbox_task.agent.watch import Watch
+from sandbox_task.model.port import (
+    Block,
+    Model,
+    ModelUnavailable,
+    Reply,
+    Request,
+    Text,
+    Thought,
+    ToolCall,
+    ToolResult,
+    TryFailed,
+)
+from sandbox_task.suspension import Suspended
+from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.run import Usage
 
 if TYPE_CHECKING:
-    from sandbox_task.agent.budget import Budget
+    from collections.abc import Iterable
+
     from sandbox_task.agent.ports import Sink
+    from sandbox_task.agent.tools.planning import UpdatePlan
     from sandbox_task.agent.tools.toolbox import Toolbox
+    from sandbox_task.allowance import Allowance
+    from sandbox_task.inbox import Inbox
+    from sandbox_task.model.port import TurnUsage
     from sandbox_task.stopping import Stop
 
-_MAX_NUDGES = 2
 _NUDGE = "Go on with the task by calling tools. When it is done, or if you can't go on, call `finish`."
 _CUT_OFF = "This call was cut off because the reply got too long. Make it again, in smaller parts."
+_CUT_OFF_WORDS = "Your reply was cut off because it got too long. Go on, in smaller parts."
+_NOT_DONE = "Not accepted: another call of this turn failed. Look at it, and finish when all is well."
 
 
 class Agent:
-    """`usage` is the sum over all turns; the conversation goes on from one piece of `work` to the next."""
+    """The journal is all that it knows; the conversation goes on from one piece of `work` to the next."""
 
     def __init__(
         self,
         model: Model,
         toolbox: Toolbox,
+        planning: UpdatePlan,
         sink: Sink,
         *,
         system: str,
-        budget: Budget,
+        allowance: Allowance,
+        inbox: Inbox,
         stop: Stop,
         reply_tokens: int,
+        journal: Journal | None = None,
     ) -> None:
-        self.usage = Usage()
-        self._model, self._toolbox, self._sink = model, toolbox, sink
-        self._system, self._budget, self._stop = system, budget, stop
-        self._reply_tokens = reply_tokens
-        self._messages: list[Message] = []
+        self.journal = journal or Journal()
+        self._model, self._toolbox, self._planning, self._sink = model, toolbox, planning, sink
+        self._system, self._reply_tokens = system, reply_tokens
+        self._allowance, self._inbox, self._stop = allowance, inbox, stop
+        self._watch = Watch(sink)
+        self._requests: list[str] = []
+        self._prompt_tokens = 0
+        self._silent = 0
 
     def work(self, request: str) -> Finish:
-        """Until the agent finishes. Raises RunError at a limit and Stopped when the run has to stop."""
-        self._say(Text(text=request))
-        nudges = 0
+        """Until the agent finishes, from where the journal ends. Raises RunError, Stopped, Suspended."""
+        self._requests.append(request)
         while True:
-            reply = self._turn()
-            calls = [block for block in reply.blocks if isinstance(block, ToolCall)]
-            if calls:
-                self._say(*self._results(reply, calls))
-            elif nudges < _MAX_NUDGES:
-                nudges += 1
-                self._say(Text(text=_NUDGE))
-            else:
-                self._toolbox.finish = Finish(status="done", summary=_words(reply) or "The agent said no more.")
-            if finish := self._toolbox.take_finish():
-                self._sink.emit("agent_finished", **finish.model_dump(), turns=self.usage.turns)
+            calls = self.journal.unanswered()
+            if calls is None:
+                calls = self._turn()
+            finish = self._act(calls) if calls else self._without_calls()
+            if finish:
+                self._sink.emit("agent_finished", **finish.told(), turns=self.journal.usage.turns)
                 return finish
 
-    def _turn(self) -> Reply:
+    def _turn(self) -> list[ToolCall]:
+        """One reply of the model, within every limit. What it calls for."""
         self._check_limits()
-        turn = self.usage.turns + 1
+        self._hear()
+        self._make_room()
+        turn = self.journal.usage.turns + 1
         self._sink.emit("agent_turn_started", turn=turn)
         if turn == 1:
             self._sink.emit("planning_started")
-        try:
-            reply = self._model.complete(self._request())
-        except RunError as error:
-            self._sink.emit("agent_turn_failed", turn=turn, error=error.message, retryable=error.retryable)
-            raise
-        self._count(reply)
+        reply = self._ask()
         self._tell(reply, turn)
-        self._messages.append(Message(role="assistant", blocks=reply.blocks or (Text(text="(no answer)"),)))
-        return reply
+        return self._take(reply)
 
     def _check_limits(self) -> None:
         self._stop.check()
-        if reason := self._budget.exceeded(self.usage):
-            self._sink.emit("agent_budget_exhausted", reason=reason, usage=self.usage.model_dump())
-            raise RunError("budget_exhausted", f"{reason} What was done by then is in the diff.")
+        if exceeded := self._allowance.exceeded(self.journal.usage):
+            usage = self.journal.usage.model_dump()
+            self._sink.emit("agent_budget_exhausted", reason=exceeded.words, limit=exceeded.limit, usage=usage)
+            message = f"{exceeded.words} What was done by then is kept."
+            raise Suspended("budget_exhausted", message, exhausted=exceeded.limit)
+
+    def _hear(self) -> None:
+        """What the model is told besides results: when it is its turn, never between a call and its result."""
+        messages = [f"A message from the person who gave you the task:\n{words}" for words in self._inbox.take()]
+        said, self._requests = [*self._requests, *messages], []
+        if said:
+            self._say(*(Text(text=words) for words in said))
+
+    def _make_room(self) -> None:
+        """By what the last request really was, or by an estimate where that is more."""
+        room = min(limits.COMPACT_TOKENS, round(self._model.context_tokens * limits.COMPACT_AT))
+        if max(self._prompt_tokens, estimate_tokens(self.journal.messages)) > room:
+            self._compact(room // 2)
+
+    def _compact(self, room: int) -> None:
+        before = estimate_tokens(self.journal.messages)
+        self.journal, self._prompt_tokens = compact(self.journal, room), 0
+        after = estimate_tokens(self.journal.messages)
+        message = f"The conversation was shortened from about {before:,} to {after:,} tokens."
+        self._sink.emit("warning", message=message, tokens_before=before, tokens_after=after)
+
+    def _ask(self) -> Reply:
+        """A conversation that is too long for the model is shortened once more."""
+        reply = self._complete()
+        if reply.stop == "too_long":
+            self._compact(min(self._model.context_tokens, estimate_tokens(self.journal.messages)) // 4)
+            reply = self._complete()
+        if reply.stop == "too_long":
+            raise RunError("model_response_error", "The task alone is longer than the model can take.")
+        return reply
+
+    def _complete(self) -> Reply:
+        try:
+            reply = self._model.complete(self._request())
+        except ModelUnavailable as error:
+            self._spend(error.usage)
+            raise Suspended("paused", f"{error.message} Resume the run when the model is back.") from error
+        except TryFailed as error:
+            self._spend(error.usage)
+            self._sink.emit("agent_turn_failed", error=error.message, retryable=error.retryable)
+            raise
+        self._spend(reply.usage, turns=1)
+        self._prompt_tokens = reply.usage.prompt_tokens
+        return reply
 
     def _request(self) -> Request:
         return Request(
             system=self._system,
-            messages=tuple(self._messages),
+            messages=self.journal.messages,
             tools=self._toolbox.specs,
             max_tokens=self._reply_tokens,
         )
 
-    def _count(self, reply: Reply) -> None:
-        turn = reply.usage
-        self.usage = Usage(
-            turns=self.usage.turns + 1,
-            input_tokens=self.usage.input_tokens + turn.input_tokens,
-            output_tokens=self.usage.output_tokens + turn.output_tokens,
-            cache_read_tokens=self.usage.cache_read_tokens + turn.cache_read_tokens,
-            cache_write_tokens=self.usage.cache_write_tokens + turn.cache_write_tokens,
-            cost_usd=round(self.usage.cost_usd + turn.cost_usd, 6),
-        )
+    def _spend(self, usage: TurnUsage, *, turns: int = 0) -> None:
+        self._update(usage=self.journal.usage.plus(Usage(turns=turns, **usage.model_dump())))
 
     def _tell(self, reply: Reply, turn: int) -> None:
         for block in reply.blocks:
@@ -107,25 +165,83 @@ class Agent:
                 self._sink.emit("agent_message", turn=turn, kind="text", text=block.text)
         usage = reply.usage.model_dump()
         self._sink.emit("agent_turn_completed", turn=turn, stop=reply.stop, usage=usage, cost_usd=usage["cost_usd"])
+
+    def _take(self, reply: Reply) -> list[ToolCall]:
+        """The reply becomes part of the journal; the last call of one that was cut off is answered, not made."""
         if reply.stop == "refused":
             raise RunError("model_response_error", "The model refused to go on with this task.")
-        if reply.stop == "too_long":
-            raise RunError("model_response_error", "The conversation has grown longer than the model can take.")
+        self.journal = self.journal.with_reply(reply.blocks)
+        calls = self.journal.unanswered() or []
+        if reply.stop == "cut_off" and calls:
+            self._update(results=(ToolResult(call_id=calls[-1].id, content=_CUT_OFF, is_error=True),))
+        elif reply.stop == "cut_off":
+            self._say(Text(text=_CUT_OFF_WORDS))
+        return calls
 
-    def _results(self, reply: Reply, calls: list[ToolCall]) -> list[ToolResult]:
-        """One result for each call, in order; the last call of a reply that was cut off is not to be trusted."""
-        cut = calls[-1] if reply.stop == "cut_off" else None
-        return [
-            ToolResult(call_id=call.id, content=_CUT_OFF, is_error=True) if call is cut else self._toolbox.call(call)
-            for call in calls
-        ]
+    def _without_calls(self) -> Finish | None:
+        """Words alone: remind it of its tools, and if it has no more to say take them as its last."""
+        if self.journal.unanswered() is None:  # it was cut off, and has been told so
+            return None
+        said = _words(self.journal.messages[-1].blocks)
+        self._silent += 1
+        if self._silent <= limits.MAX_NUDGES:
+            self._say(Text(text=_NUDGE))
+            return None
+        if said in ("", "(no answer)"):
+            raise RunError(
+                "model_response_error", "The model stopped answering: its replies are empty.", retryable=True
+            )
+        return Finish(status="done", summary=said)
+
+    def _act(self, calls: list[ToolCall]) -> Finish | None:
+        """Make the calls and say what came of them. Questions come last: the run may have to wait for their answer."""
+        self._silent = 0
+        self._perform([call for call in calls if call.name != AskUser.name])
+        self._perform([call for call in calls if call.name == AskUser.name])
+        by_call = {result.call_id: result for result in self.journal.results}
+        finish = self._toolbox.take_finish()
+        if finish and (failed := [r for r in by_call.values() if r.is_error]):
+            self._sink.emit("agent_finish_rejected", reason=_NOT_DONE, failed=[result.call_id for result in failed])
+            by_call |= {call.id: _refuse(call, _NOT_DONE) for call in calls if call.name == "finish"}
+            finish = None
+        self._say(*(by_call[call.id] for call in calls), *self._notes(calls, by_call))
+        return finish
+
+    def _perform(self, calls: list[ToolCall]) -> None:
+        done = {result.call_id for result in self.journal.results}
+        refused = {call.id: why for call in calls if (why := self._watch.refusal(call))}
+        made = [call for call in calls if call.id not in done | refused.keys()]
+        results = [*self._toolbox.call_all(made), *(_refuse(c, refused[c.id]) for c in calls if c.id in refused)]
+        self._update(results=(*self.journal.results, *results), plan=self._planning.plan)
+
+    def _notes(self, calls: Iterable[ToolCall], results: dict[str, ToolResult]) -> list[Text]:
+        """What the agent should know beside the results: that it goes in circles, that it should plan anew."""
+        notes = []
+        for call in calls:
+            result = results[call.id]
+            failed = result.is_error or result.failed
+            told = result.content[-limits.PROBLEM_CHARS :] if failed else None
+            self.journal = self.journal.with_problems(_named(call), told)
+            if note := self._watch.note(call, result, failed=failed):
+                notes.append(Text(text=note))
+        return notes
 
     def _say(self, *blocks: Block) -> None:
-        """To the model, in one message with what it has not answered yet."""
-        if self._messages and self._messages[-1].role == "user":
-            blocks = (*self._messages.pop().blocks, *blocks)
-        self._messages.append(Message(role="user", blocks=blocks))
+        self.journal = self.journal.with_words(*blocks)
+
+    def _update(self, **changes: object) -> None:
+        self.journal = self.journal.model_copy(update=changes)
 
 
-def _words(reply: Reply) -> str:
-    return "\n".join(block.text for block in reply.blocks if isinstance(block, Text)).strip()
+def _named(call: ToolCall) -> str:
+    """By what it is about: the same command, or another edit of the same file, settles what went wrong before."""
+    subject = call.arguments.get("command") or call.arguments.get("path") or json.dumps(call.arguments, default=str)
+    return f"{call.name} {subject}"[: limits.PROBLEM_CHARS]
+
+
+def _refuse(call: ToolCall, why: str) -> ToolResult:
+    return ToolResult(call_id=call.id, content=why, is_error=True)
+
+
+def _words(blocks: Iterable[Block]) -> str:
+    return "\n".join(block.text for block in blocks if isinstance(block, Text)).strip()

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from sandbox_task.output import HeadAndTail
     from sandpiper.models.events import EventType
 
 
 class Output(Protocol):
     @property
-    def shown(self) -> object:
-        """What the model is told: str() of it."""
+    def shown(self) -> HeadAndTail:
+        """What the model is told."""
 
     def feed(self, data: bytes) -> None: ...
+
+    def copy_to(self, take: Callable[[str], None]) -> None:
+        """Hand on all of it from now on, redacted."""
 
 
 class Sink(Protocol):

@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from sandbox_task.gate.repair import failures
 from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec
 
 if TYPE_CHECKING:
@@ -34,21 +35,42 @@ def system_prompt(spec: RunSpec, wall: Wall) -> str:
     return "\n\n".join(filter(None, (ours, spec.system_prompt, spec.append_system_prompt)))
 
 
-def task_prompt(spec: RunSpec, strategy: Strategy, *, instructions: str, repository: str) -> str:
+def task_prompt(
+    spec: RunSpec,
+    strategy: Strategy,
+    *,
+    repository: str,
+    instructions: str = "",
+    story: str = "",
+    baseline: Sequence[CheckResult] = (),
+) -> str:
     return _fill(
         "task.md",
         task=spec.task,
-        context=f"\n# Context given with the task\n{spec.context}\n" if spec.context else "",
-        instructions=f"\n# The repository's own instructions\n{instructions}\n" if instructions else "",
-        guidance=(_PROMPTS / f"{strategy.name}.md").read_text(encoding="utf-8").strip(),
-        repository=repository.replace("</repository>", "(end of repository)"),
+        context=_section("Context given with the task", spec.context),
+        instructions=_section("The repository's own instructions", instructions),
+        kind=_read(f"types/{spec.type}.md"),
+        guidance=_read(f"strategies/{strategy.name}.md"),
+        repository=f"{repository}\n\nThe task seems to be about the story {story}" if story else repository,
+        baseline=_section("Checks that fail before your work", failures(baseline) if baseline else None),
     )
 
 
 def repair_prompt(failed: Sequence[CheckResult]) -> str:
-    failures = "\n\n".join(f"`{check.command}` (exit code {check.exit_code}):\n{check.output_tail}" for check in failed)
-    return _fill("repair.md", failures=failures)
+    return _fill("repair.md", failures=failures(failed))
+
+
+def resumed_prompt(reason: str) -> str:
+    return _fill("resumed.md", reason=reason)
+
+
+def _section(title: str, text: str | None) -> str:
+    return f"\n# {title}\n{text}\n" if text else ""
 
 
 def _fill(name: str, **values: str) -> str:
-    return Template((_PROMPTS / name).read_text(encoding="utf-8")).substitute(values)
+    return Template(_read(name)).substitute(values)
+
+
+def _read(name: str) -> str:
+    return (_PROMPTS / name).read_text(encoding="utf-8").strip()

@@ -1,13 +1,15 @@
-"""Which guidance a task gets: what was asked for, else what its type says."""
+"""Which guidance a task gets: what was asked for, else what its type says, else what its words say."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from sandpiper.models.spec import PromptStrategy, RunSpec, TaskType
 
+_GENERIC: TaskType = "feature-implementation"
 _BY_TYPE: dict[TaskType, PromptStrategy] = {
     "feature-implementation": "feature-delivery",
     "bug-fix": "bug-fix",
@@ -18,16 +20,37 @@ _BY_TYPE: dict[TaskType, PromptStrategy] = {
     "code-review": "review",
     "test-suite": "review",
 }
+# What the task begins with decides: "Add an error page" is a feature, whatever it has to do with errors.
+_MADE = r"(?:add|write|create|improve|update|extend|increase)\b[^.\n]{0,40}\b"
+_BEGINNINGS: tuple[tuple[PromptStrategy, str], ...] = (
+    ("test-hardening", rf"{_MADE}(?:tests?|coverage)\b|test\b|cover\b"),
+    ("documentation", rf"{_MADE}(?:docs?|documentation|readme|docstrings?|changelog)\b|document\b|describe\b"),
+    ("bug-fix", r"fix|repair|debug|resolve|correct|solve"),
+    ("refactor", r"refactor|restructure|clean ?up|simplify|extract|rename|deduplicate|reorgani[sz]e|split|inline"),
+    ("migration", r"migrate|upgrade|port\b|convert|bump|(?:move|switch)\b.* to\b|replace\b.* (?:by|with)\b"),
+    ("review", r"review|audit|inspect"),
+)
+_POLITE = r"(?:please|kindly|can you|could you|we (?:need|want|should) to|i (?:need|want) (?:you )?to|let'?s)\b[\s,:]*"
 
 
 @dataclass(frozen=True)
 class Strategy:
     name: PromptStrategy
-    source: str
+    source: Literal["request", "task_type", "words"]
     reason: str
 
 
 def choose_strategy(spec: RunSpec) -> Strategy:
     if spec.prompt_strategy != "auto":
         return Strategy(spec.prompt_strategy, "request", "It was asked for.")
+    if spec.type == _GENERIC and (found := _by_words(spec.task)):
+        return found
     return Strategy(_BY_TYPE[spec.type], "task_type", f"The task is of type {spec.type}.")
+
+
+def _by_words(task: str) -> Strategy | None:
+    words = re.sub(rf"^\W*(?:{_POLITE})*", "", task, flags=re.IGNORECASE)
+    for name, pattern in _BEGINNINGS:
+        if match := re.match(rf"(?:{pattern})", words, re.IGNORECASE):
+            return Strategy(name, "words", f"The task begins with {match[0].lower()!r}.")
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, events, first_request, imports
+from bench import api, caching, context, events, first_request, imports, turns
 from bench.report import Report
 from bench.stack import running_stack
 
@@ -12,8 +12,11 @@ from bench.stack import running_stack
 def main() -> int:
     report = Report()
     imports.run(report)
+    context.run(report)
     with running_stack() as stack:
         first_request.run(report, stack)
+        turns.run(report, stack)
+        caching.run(report, stack)
         events.run(report, stack)
         api.run(report, stack)  # last: its runs stay in line for good
     report.write()

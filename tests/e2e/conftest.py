@@ -71,6 +71,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with ScriptedModel() as model:
         environment = os.environ | {
             "ANTHROPIC_BASE_URL": model.url,
+            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": model.url,
             "ANTHROPIC_API_KEY": MODEL_KEY,
             "SANDBOX_JWT_SECRET": JWT_SECRET,
         }

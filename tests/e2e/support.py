@@ -69,6 +69,10 @@ class Person:
         """The run when it has ended, however it did."""
         return wait_for(lambda: run if (run := self.run(run_id))["status"] in ENDED else None)
 
+    def suspended(self, run_id: str) -> dict[str, Any]:
+        """The run when it waits for somebody."""
+        return wait_for(lambda: run if (run := self.run(run_id))["status"] == "suspended" else None)
+
     def finish(self, body: Any, **headers: str) -> dict[str, Any]:
         return self.end_of(self.start(body, **headers))
 

@@ -258,6 +258,7 @@ def test_a_wrong_query_for_events_is_refused_by_name(person: Person, query: str)
         "run-*",
         "%F0%9F%92%A9",
         "x" * 1000,
+        "x" * 3000,
         "'--",
     ],
 )

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox_task.agent.tools.sessions import Sessions
 from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.isolation.launch import Rooms, open_rooms
 from tests.unit.sandbox.git_server import GitServer
+from tests.unit.sandbox.recording_sink import RecordingSink
 from tests.unit.sandbox.world import World
 
 if TYPE_CHECKING:
@@ -42,6 +44,18 @@ def wall(request: pytest.FixtureRequest, rooms: Rooms) -> Iterator[Wall]:
     wall = put_up_wall(request.param, rooms, tools=None, worker_uid=10002)
     yield wall
     wall.close()
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Iterator[RecordingSink]:
+    sink = RecordingSink(tmp_path, secrets=("very-secret-value",))
+    yield sink
+    sink.log.close()
+
+
+@pytest.fixture
+def sessions(wall: Wall, sink: RecordingSink, rooms: Rooms) -> Sessions:
+    return Sessions.open(wall, sink, rooms.private)
 
 
 @pytest.fixture

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOKEN = "ghs_TokenOfTheTests0123456789"
+_IDENTITY = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Somebody"), ("EMAIL", "somebody@example.com"))
+}
 
 
 class GitServer:
@@ -48,24 +53,42 @@ class GitServer:
 
     def push(self, name: str, files: dict[str, str], branch: str = "main") -> str:
         """A commit with these files on top of the branch; its id."""
-        work = self.root / f"{name}-work"
-        if not work.exists():
-            _git("init", "--quiet", "--initial-branch=main", str(work))
-        _git("-C", str(work), "checkout", "--quiet", "-B", branch)
+        work = self._work(name, branch)
         for path, content in files.items():
             (work / path).parent.mkdir(parents=True, exist_ok=True)
-            (work / path).write_text(content, encoding="utf-8")
-        _git("-C", str(work), "add", "--all")
-        identity = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.com")
-        _git("-C", str(work), *identity, "commit", "--quiet", "--allow-empty", "--message=base")
-        _git("-C", str(work), "push", "--quiet", str(self.root / f"{name}.git"), f"HEAD:refs/heads/{branch}")
-        return _git("-C", str(work), "rev-parse", "HEAD").strip()
+            (work / path).write_text(content, encoding="utf-8", newline="")
+        return self._commit(name, work, branch)
+
+    def shell(self, name: str, script: str, branch: str = "main") -> str:
+        """A commit of what the script makes of the files; its id."""
+        work = self._work(name, branch)
+        environment = {**os.environ, **_IDENTITY}
+        subprocess.run(["bash", "-ec", script], cwd=work, env=environment, check=True, capture_output=True)
+        return self._commit(name, work, branch)
 
     def branches(self, name: str) -> list[str]:
         return self.git(name, "for-each-ref", "--format=%(refname:short)", "refs/heads").split()
 
+    def blob(self, name: str, place: str) -> str:
+        """One file as it is, line endings and all."""
+        command = ["git", "-C", str(self.root / f"{name}.git"), "cat-file", "blob", place]
+        return subprocess.run(command, capture_output=True, check=True).stdout.decode()
+
     def git(self, name: str, *arguments: str) -> str:
         return _git("-C", str(self.root / f"{name}.git"), *arguments)
+
+    def _work(self, name: str, branch: str) -> Path:
+        work = self.root / f"{name}-work"
+        if not work.exists():
+            _git("init", "--quiet", "--initial-branch=main", str(work))
+        _git("-C", str(work), "checkout", "--quiet", "-B", branch)
+        return work
+
+    def _commit(self, name: str, work: Path, branch: str) -> str:
+        _git("-C", str(work), "add", "--all", "--force")
+        _git("-C", str(work), "commit", "--quiet", "--allow-empty", "--message=base")
+        _git("-C", str(work), "push", "--quiet", str(self.root / f"{name}.git"), f"HEAD:refs/heads/{branch}")
+        return _git("-C", str(work), "rev-parse", "HEAD").strip()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -126,5 +149,6 @@ def _basic(token: str) -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
+    environment = {**os.environ, **_IDENTITY}
+    done = subprocess.run(["git", *arguments], env=environment, capture_output=True, check=True)
+    return done.stdout.decode(errors="surrogateescape")

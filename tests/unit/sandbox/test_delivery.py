@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -49,6 +50,56 @@ def test_the_message_that_was_asked_for_is_used_with_our_trailers() -> None:
     assert message == "My subject\n\nMy body\n\nSandpiper-Run: run-1\nSandpiper-Gate: passed\n"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        "Subject\n\nBody\n\nCo-authored-by: A <a@b>\nRefs: #1",
+        "Subject\n\nRefs: #1",
+        "Subject\n\nSigned-off-by: A <a@b>\n  continued\nSandpiper-Run: of somebody else\n",
+    ],
+)
+def test_trailers_of_a_given_message_are_added_to(given: str) -> None:
+    message = commit_message(spec(commit_message=given), "run-1", "", PASSED)
+    kept = given.replace("Sandpiper-Run: of somebody else\n", "").rstrip()
+    assert message == f"{kept}\nSandpiper-Run: run-1\nSandpiper-Gate: passed\n"
+    parsed = subprocess.run(
+        ["git", "interpret-trailers", "--parse"], input=message, capture_output=True, text=True, check=True
+    )
+    assert parsed.stdout.endswith("Sandpiper-Run: run-1\nSandpiper-Gate: passed\n")
+
+
+@pytest.mark.parametrize(
+    "given", ["fix: no body", "Subject: odd\n", "  two lines\nof subject", "S\n\n\n\nkept  as is  "]
+)
+def test_a_given_message_is_kept_as_it_is_written(given: str) -> None:
+    message = commit_message(spec(commit_message=given), "run-1", "", PASSED)
+    assert message == f"{given.rstrip()}\n\nSandpiper-Run: run-1\nSandpiper-Gate: passed\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("## Title\nbody", "feat: Title"),
+        ("...\n\nReal line", "feat: Real line"),
+        ("", "feat: work"),
+        ("# fix: a bug", "fix: a bug"),
+        ("🎉" * 500, f"feat: {'🎉' * 65}…"),
+    ],
+)
+def test_any_task_gives_a_subject(task: str, expected: str) -> None:
+    assert subject(spec(task=task)) == expected
+
+
+@pytest.mark.parametrize(
+    "task", ["🎉🎉", "你好", "!!!", "x" * 500, "a.lock", "-rf /", "a..b@{c}~^:\\", "\n\t", "Ünï\0cödé" * 99, "\ud800"]
+)
+def test_any_task_gives_a_name_that_git_takes(task: str) -> None:
+    name = branch_name(spec(task=task), "run-abcdef")
+    subprocess.run(["git", "check-ref-format", "--branch", name], check=True, capture_output=True)
+    assert len(name) < 100
+    assert name.endswith("-abcdef")
+
+
 def test_unverified_work_says_so_in_the_commit() -> None:
     message = commit_message(spec(), "run-1", "", GateReport(status="skipped", summary=""))
     assert message.endswith("Sandpiper-Gate: skipped (unverified)\n")
@@ -57,7 +108,7 @@ def test_unverified_work_says_so_in_the_commit() -> None:
 def test_the_branch_is_named_after_type_task_and_run() -> None:
     assert (
         branch_name(spec(task="Add ünïcode & more!"), "run-abcdef")
-        == "sandpiper/feature-implementation-add-n-code-more-abcdef"
+        == "sandpiper/feature-implementation-add-unicode-more-abcdef"
     )
     assert branch_name(spec(task="你好"), "run-abcdef") == "sandpiper/feature-implementation-task-abcdef"
     assert branch_name(spec(branch="mine"), "run-abcdef") == "mine"

@@ -7,7 +7,7 @@ import pytest
 
 from sandbox_task.workspace.repository import Repository
 from sandpiper.errors import RunError
-from sandpiper.models.spec import RunSpec
+from tests.unit.sandbox.clones import AUTHOR, cloned, do, spec
 from tests.unit.sandbox.git_server import TOKEN, GitServer
 
 if TYPE_CHECKING:
@@ -16,25 +16,7 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
 
-AUTHOR = ("Sandpiper", "sandpiper@example.com")
 FILES = {"a.txt": "one\n", "dir/b.txt": "two\n", ".gitignore": "*.log\n"}
-
-
-def spec(url: str | None, **more: str) -> RunSpec:
-    return RunSpec(task="t", repo="o/r" if url else None, repo_url=url, **more)
-
-
-def cloned(rooms: Rooms, wall: Wall, spec: RunSpec, token: str | None = TOKEN) -> Repository:
-    repository = Repository.clone(spec, rooms, token=token)
-    repository.deliver(wall)
-    return repository
-
-
-def do(wall: Wall, command: str) -> str:
-    output = bytearray()
-    completed = wall.run(command, timeout=30, on_output=output.extend)
-    assert completed.succeeded, output.decode()
-    return output.decode()
 
 
 def test_the_workspace_holds_the_base_and_belongs_to_the_worker(

@@ -41,7 +41,7 @@ def test_a_task_ends_as_a_verified_commit_on_a_new_branch(world: World, git_serv
         f"fix: Make the answer right\n\nIt is 42 now.\n\nSandpiper-Run: {RUN_ID}\nSandpiper-Gate: passed"
     )
     assert (result.usage.turns, result.usage.cost_usd) == (4, 0.04)
-    assert set(result.durations_ms) == {"clone", "context", "agent", "gate", "push"}
+    assert set(result.durations_ms) == {"clone", "baseline", "context", "agent", "gate", "push"}
     assert "+42" in world.diff
     assert "There is no network" in model.requests[0].system
 
@@ -52,8 +52,9 @@ def test_the_events_tell_the_whole_story_in_order(world: World, git_server: GitS
     assert [event.seq for event in world.events] == list(range(1, len(world.events) + 1))
     seen = [type_ for type_ in world.types if not type_.startswith(("agent_turn", "tool_"))]
     assert seen == [
-        "run_started", "repo_clone_started", "repo_clone_completed", "repo_context_collected",
-        "prompt_strategy_selected", "planning_started", "planning_completed", "file_changed", "agent_finished",
+        "run_started", "repo_clone_started", "repo_clone_completed", "gate_baseline_completed",
+        "repo_context_collected", "prompt_strategy_selected", "planning_started", "planning_completed",
+        "file_changed", "agent_finished",
         "gate_checks_selected", "gate_check_started", "gate_check_passed", "gate_completed", "commit_created",
         "git_branch_created", "commit_pushed", "diff_generated", "log_stored",
     ]  # fmt: skip
@@ -179,22 +180,6 @@ def test_a_read_only_task_that_changed_a_file_fails(world: World, git_server: Gi
     assert "read-only, but it changed files of the repository: answer" in world.result.error.message
 
 
-def test_turns_that_run_out_keep_the_work(world: World, git_server: GitServer) -> None:
-    turns = [plan(), write("answer", "42\n"), run("true"), run("true")]
-    world.perform(spec(git_server.create("r", CHECKED), max_turns=3), turns)
-    assert world.result.error is not None
-    assert world.result.error.type == "budget_exhausted"
-    assert "+42" in world.diff
-    assert world.types.count("agent_budget_exhausted") == 1
-
-
-def test_dollars_that_run_out_stop_the_run(world: World, git_server: GitServer) -> None:
-    world.perform(spec(git_server.create("r", FILES), max_cost_usd=0.02), [plan(), run("true"), run("true")])
-    assert world.result.error is not None
-    assert "cost $0.02, and its budget is $0.02" in world.result.error.message
-    assert world.result.usage.turns == 2
-
-
 def test_a_wrong_token_fails_the_run_in_words(world: World, git_server: GitServer) -> None:
     world.perform(spec(git_server.create("r", FILES)), [], token="wrong-token-0123")
     assert world.result.error is not None
@@ -258,7 +243,7 @@ def test_a_cancel_does_not_wait_for_a_model_that_thinks(world: World, git_server
 
 def test_a_run_whose_time_is_up_keeps_diff_and_log(world: World, git_server: GitServer) -> None:
     turns = [plan(), write("answer", "half\n"), run("sleep 300")]
-    world.perform(spec(git_server.create("r", CHECKED), timeout_seconds=2), turns)
+    world.perform(spec(git_server.create("r", CHECKED), timeout_seconds=5), turns)
     assert world.result.outcome == "timed_out"
     assert world.result.error is not None
     assert world.result.error.type == "timeout"

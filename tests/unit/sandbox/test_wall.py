@@ -3,53 +3,20 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import threading
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sandbox_task.isolation.choose import put_up_wall
-from sandbox_task.isolation.wall import Completed, WallError
+from sandbox_task.isolation.wall import WallError
 from sandpiper.errors import RunError
+from tests.unit.sandbox.behind_wall import outcome, said
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
-
-NAP = f"sleep 31.{os.getpid()}"  # tests of another process must not be mistaken for ours
-
-
-def said(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> str:
-    return outcome(wall, command, timeout=timeout, cwd=cwd)[1]
-
-
-def outcome(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> tuple[Completed, str]:
-    output = bytearray()
-    completed = wall.run(command, timeout=timeout, cwd=cwd, on_output=output.extend)
-    return completed, output.decode()
-
-
-def processes_with(words: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z" and words in (entry / "cmdline").read_text().replace("\0", " "):
-                    found.append(entry.name)
-            except OSError:
-                continue
-    return found
-
-
-def wait_for(condition: object, path: Path) -> None:
-    for _ in range(1000):
-        if path.exists():
-            return
-        time.sleep(0.01)
-    pytest.fail(f"{condition} did not happen")
 
 
 def test_a_command_is_a_real_shell_with_pipes_and_an_exit_code(wall: Wall) -> None:
@@ -98,48 +65,6 @@ def test_descriptors_of_ours_are_not_inherited(wall: Wall) -> None:
     assert all(
         target.startswith(("pipe:", "/dev/null", "/proc/")) for target in targets if "/" in target or ":" in target
     )
-
-
-def test_a_timeout_leaves_nothing_alive_not_even_a_daemon(wall: Wall, rooms: Rooms) -> None:
-    completed, _ = outcome(wall, f"(setsid sh -c '{NAP} & exec {NAP}' &) ; touch started; {NAP}", timeout=1)
-    assert completed.ended_by == "timeout"
-    assert completed.exit_code is None
-    assert (rooms.workspace / "started").exists()
-    assert processes_with(NAP) == []
-
-
-def test_an_interrupt_from_another_thread_ends_the_command_at_once(wall: Wall, rooms: Rooms) -> None:
-    results: list[Completed] = []
-    thread = threading.Thread(target=lambda: results.append(outcome(wall, f"touch started; {NAP}")[0]))
-    thread.start()
-    wait_for("the start", rooms.workspace / "started")
-    wall.interrupt()
-    thread.join(10)
-    assert [result.ended_by for result in results] == ["interrupt"]
-    assert processes_with(NAP) == []
-    assert said(wall, "echo on") == "on\n"
-
-
-def test_closing_the_wall_ends_what_runs_in_the_background(wall: Wall) -> None:
-    said(wall, f"(setsid {NAP} >/dev/null 2>&1 &)")
-    assert processes_with(NAP) != []
-    wall.close()
-    assert processes_with(NAP) == []
-
-
-def test_a_command_that_kills_the_executor_costs_only_itself(wall: Wall) -> None:
-    completed, _ = outcome(wall, f"kill -9 $PPID; {NAP}")
-    assert completed.ended_by == "wall_lost"
-    assert said(wall, "echo back") == "back\n"
-    assert processes_with(NAP) == []
-
-
-def test_a_fork_bomb_is_ended_by_the_timeout(wall: Wall) -> None:
-    completed, _ = outcome(wall, f"ulimit -u 60; b() {{ b | b & {NAP}; }}; b 2>/dev/null", timeout=1)
-    wall.end_all()
-    assert completed.ended_by in {"timeout", "itself"}
-    assert processes_with(NAP) == []
-    assert said(wall, "echo on") == "on\n"
 
 
 def test_output_that_is_larger_than_any_buffer_arrives_whole(wall: Wall) -> None:

@@ -13,7 +13,7 @@ from sandbox_task.model.port import Reply, Request, Text, ToolCall, TurnUsage
 from sandbox_task.settings import Backend, Settings
 from sandbox_task.stopping import Stop
 from sandbox_task.supervisor import Services, Supervisor
-from sandpiper.models.run import Run, RunResult
+from sandpiper.models.run import Budget, Run, RunResult
 from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns, FakeRunSecrets, FakeWorkflow
 from tests.unit.sandbox.git_server import TOKEN
 
@@ -76,11 +76,13 @@ class ScriptedModel:
 class World:
     root: Path
     backend: Backend | None = "bwrap"
+    tools: Path | None = None
     clock: FakeClock = field(default_factory=FakeClock)
     blobs: FakeBlobs = field(default_factory=FakeBlobs)
     secrets: FakeRunSecrets = field(default_factory=FakeRunSecrets)
     workflow: FakeWorkflow = field(default_factory=FakeWorkflow)
     stop: Stop = field(default_factory=Stop)
+    attempt: int = 1
     exit_code: int | None = None
 
     def __post_init__(self) -> None:
@@ -88,24 +90,39 @@ class World:
 
     def perform(self, spec: RunSpec, turns: Sequence[Any], *, token: str | None = TOKEN) -> ScriptedModel:
         self._store(spec, token)
+        return self._attempt(turns)
+
+    def go_on(self, turns: Sequence[Any], *, budget: Budget | None = None) -> ScriptedModel:
+        """The next attempt of a run that was suspended, in a sandbox of its own."""
+        self.attempt, self.stop = self.attempt + 1, Stop()
+        changes = {"status": "provisioning", "attempt": self.attempt, "budget": budget or Budget()}
+        self.runs.change(RUN_ID, allowed=("running",), changes=changes)
+        self.workflow.wait_on(self.task_token)
+        return self._attempt(turns)
+
+    def _attempt(self, turns: Sequence[Any]) -> ScriptedModel:
         model = ScriptedModel(turns)
-        rooms = open_rooms(self.root / "sandbox", 10002)
+        rooms = open_rooms(self.root / f"sandbox-{self.attempt}", 10002)
         services = Services(self.runs, self.blobs, self.secrets, self.workflow, self.clock)
-        supervisor = Supervisor(self._settings(), services, rooms, self.stop, make_model=lambda _name: model)
+        supervisor = Supervisor(self._settings(), services, rooms, self.stop, make_models=lambda _name: (model,))
         self.exit_code = supervisor.run()
         return model
 
     @property
+    def task_token(self) -> str:
+        return TASK_TOKEN if self.attempt == 1 else f"{TASK_TOKEN}-{self.attempt}"
+
+    @property
     def result(self) -> RunResult:
-        return RunResult.model_validate_json(self.blobs.get(self.workflow.answers[TASK_TOKEN]["result_key"]))
+        return RunResult.model_validate_json(self.blobs.get(self.workflow.answers[self.task_token]["result_key"]))
 
     @property
     def log(self) -> str:
-        return self.blobs.get(f"runs/{RUN_ID}/attempts/1/log.txt").decode()
+        return self.blobs.get(f"runs/{RUN_ID}/attempts/{self.attempt}/log.txt").decode()
 
     @property
     def diff(self) -> str:
-        return self.blobs.get(f"runs/{RUN_ID}/attempts/1/diff.patch").decode()
+        return self.blobs.get(f"runs/{RUN_ID}/attempts/{self.attempt}/diff.patch").decode()
 
     @property
     def events(self) -> list[Event]:
@@ -136,12 +153,13 @@ class World:
     def _settings(self) -> Settings:
         return Settings(
             run_id=RUN_ID,
-            attempt=1,
-            task_token=SecretStr(TASK_TOKEN),
+            attempt=self.attempt,
+            task_token=SecretStr(self.task_token),
             anthropic_api_key=SecretStr(MODEL_KEY),
             runs_table="runs",
             events_table="events",
             artifacts_bucket="bucket",
             run_secrets_key_id="key",
             sandpiper_sandbox=self.backend,
+            sandbox_tools_dir=self.tools,
         )

@@ -22,7 +22,8 @@ NAMES = {"api": "sonnet", "bedrock": "us.anthropic.claude-sonnet-5-5", "converse
 
 
 def settings(url: str | None = None, **more: Any) -> Settings:
-    given = {"anthropic_base_url": url, "aws_endpoint_url_bedrock_runtime": url, "aws_region": "eu-west-1"} | more
+    bedrock = {"aws_endpoint_url_bedrock_runtime": url, "aws_region": "eu-west-1", "allow_bedrock": True}
+    given = {"anthropic_base_url": url} | bedrock | more
     return Settings(
         run_id="r",
         attempt=1,

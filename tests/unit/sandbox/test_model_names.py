@@ -51,7 +51,7 @@ ENVIRONMENT = {
 )
 def test_a_name_finds_its_adapter(name: str, provider: str, url: str, adapter: str, meant: str) -> None:
     assert re.match(MODEL_PATTERN, name)
-    model = model_for(name, settings(url, model_provider=provider, allow_bedrock=True))
+    model = model_for(name, settings(url, model_provider=provider))
     kinds = {"api": (AnthropicModel, False), "bedrock": (AnthropicModel, True), "converse": (ConverseModel, False)}
     assert (type(model), bool(getattr(model, "_extra_body", None))) == kinds[adapter]
     assert model.name == meant
@@ -59,7 +59,7 @@ def test_a_name_finds_its_adapter(name: str, provider: str, url: str, adapter: s
 
 @pytest.mark.parametrize("name", ["mistral-large", "us.amazon.nova-pro-v1:0", "anthropic.claude-opus-4-6-v1"])
 def test_where_bedrock_may_not_be_used_a_server_of_ones_own_gets_every_name_as_it_is(name: str) -> None:
-    model = model_for(name, settings(OWN))
+    model = model_for(name, settings(OWN, allow_bedrock=False))
     assert (type(model), model.name) == (AnthropicModel, name)
 
 

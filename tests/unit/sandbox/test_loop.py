@@ -281,6 +281,49 @@ def test_a_question_makes_the_run_wait_and_the_answer_is_its_result() -> None:
     assert [data["tool_id"] for data in sink.of("tool_started")] == ["c1", "c3", "c2", "c2", "c9"]
 
 
+def test_each_of_several_questions_waits_for_its_own_answer_and_keeps_it() -> None:
+    asked = reply(call("ask_user", 1, question="Red or blue?"), call("ask_user", 2, question="Large or small?"))
+    first, inbox = agent(Model(asked)), Inbox()
+    with pytest.raises(Suspended):
+        first.work("go")
+    inbox.receive([message(1, "Blue.")])
+    second = agent(Model(), inbox=inbox, journal=first.journal)
+    with pytest.raises(Suspended) as caught:
+        second.work("You were interrupted.")
+    assert caught.value.question == "Large or small?"
+    model = Model(reply(FINISH))
+    inbox.receive([message(2, "Small.")])
+    agent(model, inbox=inbox, journal=second.journal).work("You were interrupted.")
+    assert results(model.requests[0].messages[-1]) == [("c1", "Blue.", False), ("c2", "Small.", False)]
+
+
+def test_a_finish_beside_a_question_is_not_accepted_before_the_answer_is_read() -> None:
+    first, inbox = agent(Model(reply(FINISH, call("ask_user", 2, question="Red or blue?")))), Inbox()
+    with pytest.raises(Suspended):
+        first.work("go")
+    inbox.receive([message(1, "Blue.")])
+    sink, model = Sink(), Model(reply(call("finish", 3, status="done", summary="In blue.")))
+    finish = agent(model, sink, inbox=inbox, journal=first.journal).work("You were interrupted.")
+    assert finish.summary == "In blue."
+    (_, refusal, is_error), answer = results(model.requests[0].messages[-1])
+    assert (is_error, answer) == (True, ("c2", "Blue.", False))
+    assert "asked a question" in refusal
+    assert len(sink.of("agent_finish_rejected")) == 1
+
+
+def test_what_was_asked_for_when_a_limit_was_reached_is_said_when_the_run_goes_on() -> None:
+    first = agent(Model(reply(call("echo", words="a")), reply(FINISH)), max_turns=2)
+    first.work("go")
+    with pytest.raises(Suspended):
+        first.work("Repair it: the test of doubling fails.")
+    model = Model(reply(call("finish", 3, status="done", summary="Repaired.")))
+    agent(model, journal=first.journal).work("You were interrupted.")
+    assert [block.text for block in model.requests[0].messages[-1].blocks if isinstance(block, Text)] == [
+        "Repair it: the test of doubling fails.",
+        "You were interrupted.",
+    ]
+
+
 def test_a_message_reaches_the_model_before_its_next_turn() -> None:
     inbox = Inbox()
     inbox.receive([message(1, "Use tabs.")])

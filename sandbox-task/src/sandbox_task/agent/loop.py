@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.agent.compaction import compact, estimate_tokens
 from sandbox_task.agent.journal import Journal
-from sandbox_task.agent.tools.planning import AskUser, Finish
+from sandbox_task.agent.tools.planning import AskUser, Finish, FinishTool
 from sandbox_task.agent.watch import Watch
 from sandbox_task.model.port import (
     Block,
@@ -41,6 +41,7 @@ _NUDGE = "Go on with the task by calling tools. When it is done, or if you can't
 _CUT_OFF = "This call was cut off because the reply got too long. Make it again, in smaller parts."
 _CUT_OFF_WORDS = "Your reply was cut off because it got too long. Go on, in smaller parts."
 _NOT_DONE = "Not accepted: another call of this turn failed. Look at it, and finish when all is well."
+_ASKED = "Not accepted: you asked a question in the same turn. Read the answer, and finish when all is well."
 
 
 class Agent:
@@ -83,8 +84,8 @@ class Agent:
 
     def _turn(self) -> list[ToolCall]:
         """One reply of the model, within every limit. What it calls for."""
+        self._hear()  # before a limit makes the run wait: what the journal does not have is lost
         self._check_limits()
-        self._hear()
         self._make_room()
         turn = self.journal.usage.turns + 1
         self._sink.emit("agent_turn_started", turn=turn)
@@ -194,18 +195,25 @@ class Agent:
         return Finish(status="done", summary=said)
 
     def _act(self, calls: list[ToolCall]) -> Finish | None:
-        """Make the calls and say what came of them. Questions come last: the run may have to wait for their answer."""
+        """Make the calls and say what came of them."""
         self._silent = 0
-        self._perform([call for call in calls if call.name != AskUser.name])
-        self._perform([call for call in calls if call.name == AskUser.name])
+        self._make(calls)
         by_call = {result.call_id: result for result in self.journal.results}
         finish = self._toolbox.take_finish()
-        if finish and (failed := [r for r in by_call.values() if r.is_error]):
-            self._sink.emit("agent_finish_rejected", reason=_NOT_DONE, failed=[result.call_id for result in failed])
-            by_call |= {call.id: _refuse(call, _NOT_DONE) for call in calls if call.name == "finish"}
+        failed = [result.call_id for result in by_call.values() if result.is_error]
+        if finish and (why := _why_not_done(calls, failed)):
+            self._sink.emit("agent_finish_rejected", reason=why, failed=failed)
+            by_call |= {call.id: _refuse(call, why) for call in calls if call.name == FinishTool.name}
             finish = None
         self._say(*(by_call[call.id] for call in calls), *self._notes(calls, by_call))
         return finish
+
+    def _make(self, calls: list[ToolCall]) -> None:
+        """Questions come late and one by one: the run may have to wait for an answer, and keeps those that it has."""
+        self._perform([call for call in calls if call.name not in (AskUser.name, FinishTool.name)])
+        for question in (call for call in calls if call.name == AskUser.name):
+            self._perform([question])
+        self._perform([call for call in calls if call.name == FinishTool.name])
 
     def _perform(self, calls: list[ToolCall]) -> None:
         done = {result.call_id for result in self.journal.results}
@@ -237,6 +245,12 @@ def _named(call: ToolCall) -> str:
     """By what it is about: the same command, or another edit of the same file, settles what went wrong before."""
     subject = call.arguments.get("command") or call.arguments.get("path") or json.dumps(call.arguments, default=str)
     return f"{call.name} {subject}"[: limits.PROBLEM_CHARS]
+
+
+def _why_not_done(calls: Iterable[ToolCall], failed: list[str]) -> str | None:
+    """Why a finish is not accepted beside the other calls of its turn."""
+    asked = any(call.name == AskUser.name for call in calls)
+    return _NOT_DONE if failed else _ASKED if asked else None
 
 
 def _refuse(call: ToolCall, why: str) -> ToolResult:

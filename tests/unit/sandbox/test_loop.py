@@ -16,6 +16,7 @@ from sandbox_task.agent.tools.toolbox import Toolbox
 from sandbox_task.allowance import Allowance
 from sandbox_task.inbox import Inbox
 from sandbox_task.model.port import (
+    MALFORMED,
     Message,
     ModelUnavailable,
     Reply,
@@ -145,6 +146,7 @@ def test_every_call_of_a_turn_gets_its_result_in_order() -> None:
     [
         (call("shout", words="a"), "There is no tool 'shout'. There are: echo, update_plan, ask_user, finish."),
         (call("echo"), "Wrong arguments for echo: words: Field required"),
+        (call("echo", **{MALFORMED: '{"words": "a'}), "Wrong arguments for echo: they are no JSON object."),
         (call("echo", words=1), "Wrong arguments for echo: words: Input should be a valid string"),
         (call("echo", words="a", volume=3), "Wrong arguments for echo: volume: Extra inputs are not permitted"),
     ],

@@ -42,6 +42,11 @@ def test_a_type_that_says_something_wins_over_words(type_: TaskType, strategy: P
         ("Migrate to pydantic 2", "migration"),
         ("Upgrade Django", "migration"),
         ("Review the last change", "review"),
+        ("Fixes #12: the sum is wrong", "bug-fix"),
+        ("Resolve the race at startup", "bug-fix"),
+        ("Renaming Basket to Cart", "refactor"),
+        ("Clean up the imports", "refactor"),
+        ("Simplify the parser", "refactor"),
     ],
 )
 def test_for_the_generic_type_what_the_task_begins_with_decides(task: str, strategy: PromptStrategy) -> None:
@@ -53,6 +58,11 @@ def test_for_the_generic_type_what_the_task_begins_with_decides(task: str, strat
     "task",
     [
         "Add an error page",
+        "Fixtures for the login page",
+        "Reviewers can be assigned to a ticket",
+        "Resolver for GraphQL queries",
+        "Corrections that users propose are shown",
+        "Portfolio page for artists",
         "Add a button that fixes typos",
         "Let users rename files",
         "Implement the migration wizard",

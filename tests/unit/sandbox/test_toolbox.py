@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
-from sandbox_task.agent.tools.planning import FinishTool
+from sandbox_task.agent.tools.planning import FinishReviewTool, FinishTool
 from sandbox_task.agent.tools.toolbox import Toolbox
 from sandbox_task.model.port import ToolCall
 from sandbox_task.stopping import Stop, Stopped
@@ -119,3 +119,24 @@ def test_half_a_character_is_refused_before_anything_is_told() -> None:
     assert result.is_error
     assert "lone surrogate" in result.content
     assert sink.of("tool_started") == []
+
+
+def test_a_finding_names_its_file_as_git_does_however_the_model_wrote_it() -> None:
+    sink = Sink()
+    toolbox = Toolbox([FinishReviewTool(sink, {"src/a.py"}.__contains__)], sink, Stop())
+    finding = {"file": "./src/a.py", "line": 3, "severity": "minor", "message": "Why?"}
+    call = ToolCall(id="c1", name="finish", arguments={"status": "done", "summary": "One.", "findings": [finding]})
+    assert not toolbox.call(call).is_error
+    finish = toolbox.take_finish()
+    assert finish is not None
+    assert [reported.file for reported in finish.reported] == ["src/a.py"]
+
+
+def test_a_finding_about_a_file_that_is_not_there_is_not_accepted() -> None:
+    sink = Sink()
+    toolbox = Toolbox([FinishReviewTool(sink, frozenset[str]().__contains__)], sink, Stop())
+    finding = {"file": "../gone.py", "severity": "minor", "message": "Why?"}
+    call = ToolCall(id="c1", name="finish", arguments={"status": "done", "summary": "One.", "findings": [finding]})
+    assert "there is no ../gone.py" in toolbox.call(call).content
+    assert toolbox.take_finish() is None
+    assert sink.of("agent_finish_rejected")[0]["files"] == ["../gone.py"]

@@ -21,14 +21,22 @@ _BY_TYPE: dict[TaskType, PromptStrategy] = {
     "test-suite": "review",
 }
 # What the task begins with decides: "Add an error page" is a feature, whatever it has to do with errors.
+_FORMS = r"(?:e|es|s|y|ies|ed|ing)?\b"  # of a verb: fix, fixes, fixing, and not the fixture
 _MADE = r"(?:add|write|create|improve|update|extend|increase)\b[^.\n]{0,40}\b"
 _BEGINNINGS: tuple[tuple[PromptStrategy, str], ...] = (
     ("test-hardening", rf"{_MADE}(?:tests?|coverage)\b|test\b|cover\b"),
     ("documentation", rf"{_MADE}(?:docs?|documentation|readme|docstrings?|changelog)\b|document\b|describe\b"),
-    ("bug-fix", r"fix|repair|debug|resolve|correct|solve"),
-    ("refactor", r"refactor|restructure|clean ?up|simplify|extract|rename|deduplicate|reorgani[sz]e|split|inline"),
-    ("migration", r"migrate|upgrade|port\b|convert|bump|(?:move|switch)\b.* to\b|replace\b.* (?:by|with)\b"),
-    ("review", r"review|audit|inspect"),
+    ("bug-fix", rf"(?:fix|repair|debugg?|resolv|correct|solv){_FORMS}"),
+    (
+        "refactor",
+        rf"(?:refactor|restructur|simplif|extract|renam|deduplicat|reorgani[sz]|splitt?|inlin){_FORMS}"
+        r"|clean(?:ing)?[ -]?up\b",
+    ),
+    (
+        "migration",
+        rf"(?:migrat|upgrad|convert|bump){_FORMS}|port(?:ing)?\b|(?:move|switch)\b.* to\b|replace\b.* (?:by|with)\b",
+    ),
+    ("review", rf"(?:review|audit|inspect){_FORMS}"),
 )
 _POLITE = r"(?:please|kindly|can you|could you|we (?:need|want|should) to|i (?:need|want) (?:you )?to|let'?s)\b[\s,:]*"
 

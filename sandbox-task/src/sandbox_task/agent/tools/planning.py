@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
 from sandbox_task.suspension import Suspended
@@ -51,6 +52,12 @@ class FindingArguments(Arguments):
     severity: Severity
     message: str = Field(min_length=1, description="What is wrong and why it matters.")
     suggestion: str | None = Field(default=None, description="The code or change you suggest.")
+
+    @field_validator("file")
+    @classmethod
+    def _plain(cls, value: str) -> str:
+        """As git names it; `search` says `./src/a.py`."""
+        return posixpath.normpath(value)
 
 
 class FinishReview(Finish):

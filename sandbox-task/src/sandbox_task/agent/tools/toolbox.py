@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
 from sandbox_task.agent.tools.planning import Finish
 from sandbox_task.isolation.wall import WallError
-from sandbox_task.model.port import ToolCall, ToolResult, ToolSpec
+from sandbox_task.model.port import MALFORMED, ToolCall, ToolResult, ToolSpec
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ class Toolbox:
 
 
 def _parse(tool: Tool[Any], raw: dict[str, Any]) -> Arguments:
+    if raw.keys() == {MALFORMED}:
+        raise ToolError(f"Wrong arguments for {tool.name}: they are no JSON object.")
     try:
         json.dumps(raw, ensure_ascii=False).encode()
         parsed: Arguments = tool.arguments.model_validate(raw)

@@ -29,8 +29,7 @@ _BEGINNINGS: tuple[tuple[PromptStrategy, str], ...] = (
     ("bug-fix", rf"(?:fix|repair|debugg?|resolv|correct|solv){_FORMS}"),
     (
         "refactor",
-        rf"(?:refactor|restructur|simplif|extract|renam|deduplicat|reorgani[sz]|splitt?|inlin){_FORMS}"
-        r"|clean(?:ing)?[ -]?up\b",
+        rf"(?:refactor|restructur|simplif|extract|renam|deduplicat|reorgani[sz]|splitt?|inlin){_FORMS}|clean[ -]?up\b",
     ),
     (
         "migration",

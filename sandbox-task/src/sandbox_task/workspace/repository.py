@@ -137,8 +137,9 @@ class Repository:
         return [Change(status, path) for status, path in zip(fields[::2], fields[1::2], strict=False) if status]
 
     def stat(self, tree: str) -> DiffStat:
-        raw = self.git.run("diff-tree", "-r", "-z", "--no-renames", "--numstat", self.base_tree, tree)
-        rows = [row.split(b"\t") for row in raw.split(b"\0") if row]
+        """Of the diff as it is written: a renamed file is one. Names are quoted, so that each has its line."""
+        raw = self.git.run("diff-tree", "-r", "--find-renames", "--numstat", self.base_tree, tree)
+        rows = [row.split(b"\t") for row in raw.splitlines()]
         counts = [(int(added), int(removed)) for added, removed, *_ in rows if added != b"-"]
         return DiffStat(files=len(rows), insertions=sum(a for a, _ in counts), deletions=sum(d for _, d in counts))
 

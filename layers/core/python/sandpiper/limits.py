@@ -120,6 +120,17 @@ MAX_FILE_SIZE = 2**63 - 1
 WALL_ERROR_CHARS = 1_000
 KILL_SECONDS = 10
 
+# The way out of the wall
+EGRESS_CONNECTIONS = 128  # npm alone opens about 15
+EGRESS_HEAD_BYTES = 16 * 1024
+EGRESS_HEAD_SECONDS = 10
+EGRESS_DIAL_SECONDS = 15
+EGRESS_IDLE_SECONDS = 300
+EGRESS_TOTAL_SECONDS = 2 * MAX_COMMAND_SECONDS
+EGRESS_REPORTED = 100  # refusals that become events; the model can think of any number of names
+GIT_RELAY_REQUEST_BYTES = 32 * 1024 * 1024  # what a fetch says it has and wants
+GIT_RELAY_CONNECTIONS = 16
+
 # What of one command is sent as events; the log has all of it
 OUTPUT_HEAD_BYTES = 64 * 1024
 OUTPUT_TAIL_BYTES = 16 * 1024

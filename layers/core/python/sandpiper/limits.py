@@ -128,8 +128,8 @@ EGRESS_DIAL_SECONDS = 15
 EGRESS_IDLE_SECONDS = 300
 EGRESS_TOTAL_SECONDS = 2 * MAX_COMMAND_SECONDS
 EGRESS_REPORTED = 100  # refusals that become events; the model can think of any number of names
-GIT_RELAY_REQUEST_BYTES = 32 * 1024 * 1024  # what a fetch says it has and wants
-GIT_RELAY_CONNECTIONS = 16
+GIT_RELAY_REQUEST_BYTES = 8 * 1024 * 1024  # what a fetch says it has and wants
+GIT_RELAY_CONNECTIONS = 8
 
 # What of one command is sent as events; the log has all of it
 OUTPUT_HEAD_BYTES = 64 * 1024

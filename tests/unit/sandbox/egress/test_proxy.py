@@ -83,7 +83,7 @@ def test_what_is_no_plain_name_is_refused(origin: Origin, host: str) -> None:
     ],
 )
 def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(origin: Origin, address: str) -> None:
-    with Outside(policy(origin, private=()), {NAME: ["8.8.8.8", address]}) as outside:
+    with Outside(policy(origin, private=()), {NAME: [address]}) as outside:
         answer = outside.connect(f"{NAME}:{origin.port}")
     assert b"its name leads to an address that is not public" in answer
     assert origin.visits == 0
@@ -125,7 +125,9 @@ def test_plain_http_is_refused_in_words(outside: Outside, origin: Origin) -> Non
     assert origin.visits == 0
 
 
-@pytest.mark.parametrize("noise", [b"\x16\x03\x01 hello\r\n\r\n", b"CONNECT\r\n\r\n", b"CONNECT a:b:c HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize(
+    "noise", [b"\x16\x03\x01 hello\r\n\r\n", b"CONNECT\r\n\r\n", b"CONNECT a:b:c HTTP/1.1\r\n\r\n"]
+)
 def test_what_is_no_request_is_refused(outside: Outside, noise: bytes) -> None:
     assert outside.ask(noise).startswith((b"HTTP/1.1 400", b"HTTP/1.1 403"))
 
@@ -151,9 +153,12 @@ def test_a_silent_connection_is_ended(outside: Outside, origin: Origin, monkeypa
 
 def test_more_connections_than_the_bound_are_turned_away(origin: Origin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "EGRESS_CONNECTIONS", 1)
-    with Outside(policy(origin)) as outside, socket.create_connection(("127.0.0.1", outside.port)):
-        with socket.create_connection(("127.0.0.1", outside.port), timeout=10) as second:
-            assert b"too many connections are open" in second.recv(1 << 16)
+    with (
+        Outside(policy(origin)) as outside,
+        socket.create_connection(("127.0.0.1", outside.port)),
+        socket.create_connection(("127.0.0.1", outside.port), timeout=10) as second,
+    ):
+        assert b"too many connections are open" in second.recv(1 << 16)
 
 
 def test_closing_ends_what_is_open(outside: Outside, origin: Origin) -> None:

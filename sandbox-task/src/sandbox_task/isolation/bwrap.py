@@ -1,4 +1,4 @@
-"""Backend `bwrap`: namespaces by bubblewrap. No network at all, a read-only system, the workspace and nothing else.
+"""Backend `bwrap`: namespaces by bubblewrap. A read-only system, the workspace, and no network but A's doors.
 
 As root no user namespace is used: B then has a user id of its own, and places under /root can be bound.
 """
@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox_task.isolation.egress.gateway import Passage
 from sandbox_task.isolation.launch import (
     Launch,
     Rooms,
@@ -21,6 +22,8 @@ from sandbox_task.isolation.launch import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from sandbox_task.isolation.egress.gateway import Gateway
 
 WORKSPACE = "/workspace"
 HOME = "/home/worker"
@@ -37,7 +40,8 @@ _ETC = (
 )
 
 
-def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Launch:
+def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway | None) -> Launch:
+    passage = gateway.into_namespace() if gateway else Passage()
     as_root = os.geteuid() == 0
     uid = worker_uid if as_root else os.geteuid()
     argv = [
@@ -52,10 +56,10 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Launch:
         *("--bind", str(rooms.workspace), WORKSPACE),
         *("--chdir", WORKSPACE, "--"),
         *(drop_to(uid) if as_root else ()),
-        *limited_executor(str(own_python()), own_namespace=True),
+        *limited_executor(str(own_python()), own_namespace=True, before=passage.before),
     ]
-    env = worker_environment(home=HOME, tools=tools)
-    return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True)
+    env = {**worker_environment(home=HOME, tools=tools), **passage.env}
+    return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True, take_over=passage.take_over)
 
 
 def _root_namespaces() -> tuple[str, ...]:

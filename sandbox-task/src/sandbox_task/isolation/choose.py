@@ -15,17 +15,21 @@ from sandpiper.errors import RunError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sandbox_task.isolation.egress.gateway import Gateway
     from sandbox_task.settings import Backend
 
 _Plan = Callable[..., Launch]
 _BACKENDS: dict[Backend, _Plan] = {"bwrap": bwrap.plan, "uid": uid.plan}
 
 
-def put_up_wall(forced: Backend | None, rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Wall:
+def put_up_wall(
+    forced: Backend | None, rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway | None = None
+) -> Wall:
+    """Without a gateway nothing but itself is reachable from behind the wall."""
     reasons = []
     for name in [forced] if forced else _BACKENDS:
         try:
-            return _proven(ExecutorWall(_BACKENDS[name](rooms, tools=tools, worker_uid=worker_uid)))
+            return _proven(ExecutorWall(_BACKENDS[name](rooms, tools=tools, worker_uid=worker_uid, gateway=gateway)))
         except WallError as error:
             reasons.append(f"{name}: {error}")
     raise RunError(

@@ -175,6 +175,8 @@ def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
         theirs.close()
         channel = Channel(ours)
         try:
+            if launch.take_over:
+                launch.take_over(ours)
             _check(channel.start()["hello"], launch)
         except (WallError, OSError, ValueError, KeyError) as error:
             process.kill()

@@ -7,10 +7,16 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sandbox_task.isolation import executor, processes
+from sandbox_task.isolation.text import as_text
 from sandbox_task.isolation.wall import WallError
 from sandpiper import limits
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Launch:
     env: dict[str, str]
     workspace: str
     own_namespace: bool
+    take_over: Callable[[socket.socket], None] | None = None  # what comes ahead of the executor's first words
 
 
 def open_rooms(root: Path, worker_uid: int) -> Rooms:
@@ -85,7 +92,7 @@ def drop_to(worker_uid: int) -> list[str]:
     ]
 
 
-def limited_executor(python: str, *, own_namespace: bool) -> list[str]:
+def limited_executor(python: str, *, own_namespace: bool, before: str) -> list[str]:
     bounds = {
         "nproc": limits.WALL_PROCESSES,
         "nofile": limits.WALL_OPEN_FILES,
@@ -97,17 +104,13 @@ def limited_executor(python: str, *, own_namespace: bool) -> list[str]:
         program("prlimit"),
         *(f"--{name}={value}:{value}" for name, value in bounds.items()),
         "--",
-        *(python, "-I", "-S", "-c", _executor_source(), "namespace" if own_namespace else "shared"),
+        *(python, "-I", "-S", "-c", _executor_source(before), "namespace" if own_namespace else "shared"),
     ]
 
 
-def _executor_source() -> str:
+def _executor_source(before: str) -> str:
     """The executor as one text: B can't be expected to be able to read our files."""
-    beside = f"""import sys, types
-module = sys.modules[{processes.__name__!r}] = types.ModuleType({processes.__name__!r})
-exec({Path(processes.__file__).read_text(encoding="utf-8")!r}, module.__dict__)
-"""
-    return f"{beside}exec({Path(executor.__file__).read_text(encoding='utf-8')!r})"
+    return f"{as_text(processes)}{before}exec({Path(executor.__file__).read_text(encoding='utf-8')!r})"
 
 
 def own_python() -> Path:

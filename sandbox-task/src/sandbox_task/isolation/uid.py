@@ -1,6 +1,7 @@
 """Backend `uid`: a second user id, for a container in which namespaces are refused (Fargate).
 
-B sees the container's files, so A's are not readable for it; A needs the right to become B: root, or the
+B shares the container's network, of which a filter and a broker leave it the doors of A and its own loopback. B sees
+the container's files, so A's are not readable for it; A needs the right to become B: root, or the
 capabilities that `privileges` keeps.
 """
 
@@ -9,17 +10,21 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+from sandbox_task.isolation.egress.gateway import Passage, guard
 from sandbox_task.isolation.launch import Launch, Rooms, drop_to, limited_executor, own_python, worker_environment
 from sandbox_task.isolation.wall import WallError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sandbox_task.isolation.egress.gateway import Gateway
 
-def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int) -> Launch:
+
+def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway | None) -> Launch:
+    passage = gateway.on_loopback() if gateway else Passage(before=guard([]))
     become = drop_to(worker_uid)
-    argv = [*become, *limited_executor(_python_for(become), own_namespace=False)]
-    env = worker_environment(home=str(rooms.home), tools=tools)
+    argv = [*become, *limited_executor(_python_for(become), own_namespace=False, before=passage.before)]
+    env = {**worker_environment(home=str(rooms.home), tools=tools), **passage.env}
     return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, caching, context, events, first_request, imports, turns
+from bench import api, caching, context, egress, events, first_request, imports, turns
 from bench.report import Report
 from bench.stack import running_stack
 
@@ -13,6 +13,7 @@ def main() -> int:
     report = Report()
     imports.run(report)
     context.run(report)
+    egress.run(report)
     with running_stack() as stack:
         first_request.run(report, stack)
         turns.run(report, stack)

@@ -16,7 +16,7 @@ from sandpiper import limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PIPE_BYTES = 1 << 18  # of all that a user has, the kernel makes only 64 MB as large as is asked for
+_PIPE_BYTES = 1 << 19  # two for each connection: together what the kernel grants a user (64 MB)
 
 
 def relay(one: socket.socket, other: socket.socket) -> None:

@@ -103,6 +103,9 @@ class Startup:
             "GitHubUrl": self.environment.get("GITHUB_URL", ""),
             "GitHubApiUrl": self.environment.get("GITHUB_API_URL", ""),
             "SandboxBackend": self.environment.get("SANDPIPER_SANDBOX", ""),
+            "EgressAllowed": self.environment.get("EGRESS_ALLOWED", ""),
+            "EgressRegistries": self.environment.get("EGRESS_REGISTRIES", ""),
+            "EgressPrivate": self.environment.get("EGRESS_PRIVATE", ""),
         }
         return {name: value for name, value in chosen.items() if value} | {
             "AllowedRepoUrls": f"{self._url}/git/",

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, field_validator
 
+from sandbox_task.isolation.egress.hosts import parse_patterns
 from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.base import Model
@@ -45,10 +46,16 @@ class Options(Model):
         items = value if isinstance(value, list) else [] if value is None else [value]
         return [{"name": item, "run": item} if isinstance(item, str) else _named(item) for item in items]
 
-    @field_validator("setup", mode="before")
+    @field_validator("setup", "egress", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
+
+    @field_validator("egress")
+    @classmethod
+    def _hosts_are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        parse_patterns(value)
+        return value
 
 
 def _named(item: Any) -> Any:

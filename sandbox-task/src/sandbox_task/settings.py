@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
-from pydantic import Field, Json, SecretStr, field_validator
+from pydantic import Field, Json, SecretStr, field_validator, model_validator
 
+from sandbox_task.isolation.egress.hosts import parse_patterns
+from sandbox_task.isolation.egress.policy import parse_exceptions
 from sandbox_task.model.catalogue import Prices
 from sandpiper.models.base import Model
 
@@ -38,6 +41,9 @@ class Settings(Model):
     sandbox_tools_dir: Path | None = None
     sandbox_work_dir: Path | None = None
     worker_uid: int = 10002
+    egress_allowed: tuple[str, ...] = ("*",)
+    egress_private: tuple[str, ...] = ()
+    egress_registries: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     commit_author_name: str = "Sandpiper"
     commit_author_email: str = "sandpiper@users.noreply.github.com"
 
@@ -62,6 +68,22 @@ class Settings(Model):
     @property
     def uses_bedrock(self) -> bool:
         return self.allow_bedrock or self.model_provider == "bedrock"
+
+    @field_validator("egress_allowed", "egress_private", mode="before")
+    @classmethod
+    def _comma_separated(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("egress_registries", mode="before")
+    @classmethod
+    def _json(cls, value: object) -> object:
+        return json.loads(value or "{}") if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _hosts_are_hosts(self) -> Self:
+        parse_patterns([*self.egress_allowed, *(host for hosts in self.egress_registries.values() for host in hosts)])
+        parse_exceptions(self.egress_private)
+        return self
 
 
 def read_settings(environ: MutableMapping[str, str]) -> Settings:

@@ -1,0 +1,30 @@
+"""The policy of one run, from the settings, this image's package managers and the base commit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sandbox_task.isolation.egress.clients import learn_registries
+from sandbox_task.isolation.egress.ecosystems import find_ecosystems
+from sandbox_task.isolation.egress.policy import Policy, make_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sandbox_task.settings import Settings
+
+
+def policy_for_run(
+    settings: Settings, *, paths: Iterable[str], egress: Iterable[str], environ: Mapping[str, str]
+) -> Policy:
+    """`paths` are the base commit's; `egress` is what the run and the base commit's options ask for."""
+    ecosystems = find_ecosystems(paths)
+    learned = learn_registries(ecosystems, environ)
+    return make_policy(
+        ecosystems=ecosystems,
+        registries={name: [*settings.egress_registries.get(name, ()), *learned[name]] for name in ecosystems},
+        github_url=settings.github_url,
+        egress=egress,
+        allowed=settings.egress_allowed,
+        private=settings.egress_private,
+    )

@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox_task.isolation import uid
+from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.egress import notifications, socket_filter
+from sandbox_task.isolation.egress.gateway import guard
+from sandbox_task.isolation.text import as_text
+from sandpiper.errors import RunError
 from tests.unit.sandbox.egress.origin import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sandbox_task.isolation.launch import Rooms
     from tests.unit.sandbox.egress.conftest import Inside
     from tests.unit.sandbox.egress.origin import Origin
 
@@ -312,3 +319,12 @@ def test_many_connections_at_once_all_arrive(inside: Inside, origin: Origin) -> 
     for thread in threads:
         thread.join()
     assert ["HELLO" in result for result in results] == [True] * 8
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_kernel_that_can_not_close_the_network_gets_no_wall(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second listener for the same process is what every kernel refuses."""
+    occupied = f"{as_text(socket_filter, notifications)}from {notifications.__name__} import install\ninstall()\n"
+    monkeypatch.setattr(uid, "guard", lambda doors: occupied + guard(doors))
+    with pytest.raises(RunError, match="the kernel can't close the network to commands"):
+        put_up_wall("uid", rooms, tools=None, worker_uid=10002)

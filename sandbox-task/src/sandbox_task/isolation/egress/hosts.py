@@ -47,7 +47,8 @@ def parse_pattern(text: str) -> Pattern:
     rest, _, port = text.strip().lower().partition(":")
     below = rest == "*" or rest.startswith("*.")
     name = rest[2:] if below else rest
-    if (rest != "*" and not is_name(name)) or not _PORT.fullmatch(port or str(HTTPS)):
+    is_port = _PORT.fullmatch(port or str(HTTPS)) and int(port or HTTPS) < 65536
+    if (rest != "*" and not is_name(name)) or not is_port:
         raise ValueError(f"{text!r} is no name of a host: give `host`, `*.host` or `*`, with `:port` if it is not 443")
     return Pattern(name, int(port or HTTPS), below=below)
 

@@ -114,6 +114,7 @@ WALL_PROCESSES = 4_096
 WALL_OPEN_FILES = 4_096
 WALL_FILE_BYTES = 4 * 1024**3
 WALL_CPU_SECONDS = 2 * MAX_COMMAND_SECONDS  # of one process
+WALL_TEMPORARY_BYTES = 2 * 1024**3  # of each place that is kept in memory
 EXECUTOR_FRAME_BYTES = 8 * 1024 * 1024  # more than this from inside the wall is not an answer
 MAX_WRITE_BYTES = 4 * 1024 * 1024
 MAX_FILE_SIZE = 2**63 - 1

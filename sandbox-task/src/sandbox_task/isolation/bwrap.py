@@ -9,16 +9,19 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox_task.isolation.confinement import plan as confinement
 from sandbox_task.isolation.egress.gateway import Passage
 from sandbox_task.isolation.launch import (
     Launch,
     Rooms,
+    confined_executor,
     drop_to,
-    limited_executor,
+    needed_places,
     own_python,
     program,
     worker_environment,
 )
+from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +47,7 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
     passage = gateway.into_namespace() if gateway else Passage()
     as_root = os.geteuid() == 0
     uid = worker_uid if as_root else os.geteuid()
+    confined = confinement.in_own_mounts(workspace=WORKSPACE, home=HOME)
     argv = [
         program("bwrap"),
         *("--die-with-parent", "--new-session"),
@@ -56,9 +60,9 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
         *("--bind", str(rooms.workspace), WORKSPACE),
         *("--chdir", WORKSPACE, "--"),
         *(drop_to(uid) if as_root else ()),
-        *limited_executor(str(own_python()), own_namespace=True, before=passage.before),
+        *confined_executor(str(own_python()), confined, own_namespace=True, before=passage.before),
     ]
-    env = {**worker_environment(home=HOME, tools=tools), **passage.env}
+    env = {**worker_environment(home=HOME, temporary=confined.temporary, tools=tools), **passage.env}
     return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True, take_over=passage.take_over)
 
 
@@ -72,8 +76,9 @@ def _system() -> Iterable[str]:
             yield from ("--symlink", str(Path(place).readlink()), place)
         else:
             yield from ("--ro-bind-try", place, place)
-    yield from ("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp")  # noqa: S108 - B's own
-    yield from ("--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108 - B's own
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    for place in ("/tmp", "/dev/shm"):  # noqa: S108 - B's own
+        yield from ("--perms", "1777", "--size", str(limits.WALL_TEMPORARY_BYTES), "--tmpfs", place)
 
 
 def _etc(rooms: Rooms, uid: int) -> Iterable[str]:
@@ -95,23 +100,10 @@ def _etc(rooms: Rooms, uid: int) -> Iterable[str]:
 
 
 def _own_places(tools: Path | None) -> Iterable[str]:
-    """The executor's interpreter and the tools, at the paths they have outside, where their links lead."""
-    places = {own_python().parent.parent}
-    if tools:
-        places |= {tools, *_link_targets(tools / "bin" / "python3")}
-    for place in sorted(places):
+    for place in sorted(needed_places(tools)):
         if not place.is_relative_to("/usr"):
             yield from (part for parent in _parents(place) for part in ("--perms", "0755", "--dir", str(parent)))
             yield from ("--ro-bind", str(place), str(place))
-
-
-def _link_targets(link: Path) -> set[Path]:
-    """The prefixes that a virtual environment's interpreter leads to, link by link."""
-    targets = set()
-    while link.is_symlink():
-        link = Path(os.path.normpath(link.parent / link.readlink()))
-        targets |= {link.parent.parent, link.resolve().parent.parent}
-    return {target for target in targets if target.is_dir()}
 
 
 def _parents(place: Path) -> list[Path]:

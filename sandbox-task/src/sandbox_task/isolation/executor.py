@@ -25,6 +25,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from sandbox_task.isolation.confinement.inside import standing
 from sandbox_task.isolation.processes import (
     Process,
     adopt_orphans,
@@ -291,11 +292,11 @@ def start(line: socket.socket) -> int:
     return child.pid
 
 
-def identity() -> dict[str, int]:
+def identity() -> dict[str, Any]:
     with open("/proc/self/status", encoding="ascii") as file:
         fields = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-    privileges = ("CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs")
-    return {"uid": os.getuid(), "gid": os.getgid(), **{name: int(fields[name], 16) for name in privileges}}
+    privileges = {name: int(fields[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs")}
+    return {"uid": os.getuid(), "gid": os.getgid(), **privileges, "walls": standing}
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class ExecutorWall:
         self._in_background: set[Running] = set()
         if not launch.own_namespace:
             processes.adopt_orphans()
-        self._process, self._channel = _start(launch)
+        self._process, self._channel, self.walls = _start(launch)
 
     def run(
         self,
@@ -146,7 +146,7 @@ class ExecutorWall:
         with self._raising:
             if self._channel.is_lost or self._process.poll() is not None:
                 self.close()
-                self._process, self._channel = _start(self._launch)
+                self._process, self._channel, self.walls = _start(self._launch)
             return self._channel
 
     def _await_background(self) -> None:
@@ -166,7 +166,7 @@ class ExecutorWall:
                     os.waitpid(stray.pid, os.WNOHANG)
 
 
-def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
+def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel, tuple[str, ...]]:
     ours, theirs = socket.socketpair()
     with theirs, tempfile.TemporaryFile() as complaints:
         process = subprocess.Popen(
@@ -177,7 +177,7 @@ def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
         try:
             if launch.take_over:
                 launch.take_over(ours)
-            _check(channel.start()["hello"], launch)
+            walls = _check(channel.start()["hello"], launch)
         except (WallError, OSError, ValueError, KeyError) as error:
             process.kill()
             process.wait()
@@ -186,15 +186,18 @@ def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel]:
             complaints.seek(0)
             said = complaints.read(2000).decode(errors="replace").strip().splitlines()
             raise WallError(said[-1] if said else str(error)) from error
-    return process, channel
+    return process, channel, walls
 
 
-def _check(hello: Mapping[str, int], launch: Launch) -> None:
-    """Nothing foreign has run yet, so what the executor says of itself is still true."""
+def _check(hello: Mapping[str, Any], launch: Launch) -> tuple[str, ...]:
+    """Which walls stand. Nothing foreign has run yet, so what the executor says of itself is still true."""
     if any(hello[name] for name in _PRIVILEGES) or not hello["NoNewPrivs"]:
         raise WallError("commands would keep privileges")
     if hello["uid"] == 0 or (hello["uid"] == os.geteuid() and not launch.own_namespace):
         raise WallError("commands would run as the supervisor's own user")
+    if "seccomp" not in hello["walls"]:
+        raise WallError("commands could make every system call")
+    return (launch.backend, *hello["walls"])
 
 
 def _strays() -> list[processes.Process]:

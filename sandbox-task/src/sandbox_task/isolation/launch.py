@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation import executor, processes
+from sandbox_task.isolation.confinement import inside
 from sandbox_task.isolation.text import as_text
 from sandbox_task.isolation.wall import WallError
-from sandpiper import limits
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+
+    from sandbox_task.isolation.confinement.plan import Confinement
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def open_rooms(root: Path, worker_uid: int) -> Rooms:
     return rooms
 
 
-def worker_environment(*, home: str, tools: Path | None) -> dict[str, str]:
+def worker_environment(*, home: str, temporary: str, tools: Path | None) -> dict[str, str]:
     """An allow-list: nothing of A's environment is handed on."""
     path = [str(tools / "bin")] if tools else []
     return {
@@ -65,7 +67,7 @@ def worker_environment(*, home: str, tools: Path | None) -> dict[str, str]:
         "USER": "worker",
         "LOGNAME": "worker",
         "SHELL": "/bin/sh",
-        "TMPDIR": "/tmp",  # noqa: S108 - B's own on bwrap, the container's on uid
+        "TMPDIR": temporary,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "CI": "1",
@@ -92,25 +94,32 @@ def drop_to(worker_uid: int) -> list[str]:
     ]
 
 
-def limited_executor(python: str, *, own_namespace: bool, before: str) -> list[str]:
-    bounds = {
-        "nproc": limits.WALL_PROCESSES,
-        "nofile": limits.WALL_OPEN_FILES,
-        "fsize": limits.WALL_FILE_BYTES,
-        "cpu": limits.WALL_CPU_SECONDS,
-        "core": 0,
-    }
-    return [
-        program("prlimit"),
-        *(f"--{name}={value}:{value}" for name, value in bounds.items()),
-        "--",
-        *(python, "-I", "-S", "-c", _executor_source(before), "namespace" if own_namespace else "shared"),
-    ]
+def confined_executor(python: str, confinement: Confinement, *, own_namespace: bool, before: str) -> list[str]:
+    """`before` is run ahead of the confinement, which holds for what comes after it only."""
+    source = _executor_source(confinement, before)
+    return [python, "-I", "-S", "-c", source, "namespace" if own_namespace else "shared"]
 
 
-def _executor_source(before: str) -> str:
+def _executor_source(confinement: Confinement, before: str) -> str:
     """The executor as one text: B can't be expected to be able to read our files."""
-    return f"{as_text(processes)}{before}exec({Path(executor.__file__).read_text(encoding='utf-8')!r})"
+    confine = f"{as_text(inside)}module.confine({confinement.as_data()!r})\n"
+    run = Path(executor.__file__).read_text(encoding="utf-8")
+    return f"{as_text(processes)}{before}{confine}exec({run!r})"
+
+
+def needed_places(tools: Path | None) -> set[Path]:
+    """The executor's interpreter and the tools, at the paths they have outside, where their links lead."""
+    own = own_python().parent.parent
+    return {own, tools, *_link_targets(tools / "bin" / "python3")} if tools else {own}
+
+
+def _link_targets(link: Path) -> set[Path]:
+    """The prefixes that a virtual environment's interpreter leads to, link by link."""
+    targets = set()
+    while link.is_symlink():
+        link = Path(os.path.normpath(link.parent / link.readlink()))
+        targets |= {link.parent.parent, link.resolve().parent.parent}
+    return {target for target in targets if target.is_dir()}
 
 
 def own_python() -> Path:

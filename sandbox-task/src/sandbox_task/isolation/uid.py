@@ -10,8 +10,17 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
+from sandbox_task.isolation.confinement import plan as confinement
 from sandbox_task.isolation.egress.gateway import Passage, guard
-from sandbox_task.isolation.launch import Launch, Rooms, drop_to, limited_executor, own_python, worker_environment
+from sandbox_task.isolation.launch import (
+    Launch,
+    Rooms,
+    confined_executor,
+    drop_to,
+    needed_places,
+    own_python,
+    worker_environment,
+)
 from sandbox_task.isolation.wall import WallError
 
 if TYPE_CHECKING:
@@ -23,8 +32,11 @@ if TYPE_CHECKING:
 def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway | None) -> Launch:
     passage = gateway.on_loopback() if gateway else Passage(before=guard([]))
     become = drop_to(worker_uid)
-    argv = [*become, *limited_executor(_python_for(become), own_namespace=False, before=passage.before)]
-    env = {**worker_environment(home=str(rooms.home), tools=tools), **passage.env}
+    confined = confinement.in_shared_files(workspace=rooms.workspace, home=rooms.home, needed=needed_places(tools))
+    executor = confined_executor(_python_for(become), confined, own_namespace=False, before=passage.before)
+    argv = [*become, *executor]
+    environment = worker_environment(home=str(rooms.home), temporary=confined.temporary, tools=tools)
+    env = {**environment, **passage.env}
     return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False)
 
 

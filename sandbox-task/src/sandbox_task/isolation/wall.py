@@ -54,6 +54,7 @@ class Wall(Protocol):
     """Used from several threads at once; each command has its own output and its own end."""
 
     backend: str
+    walls: tuple[str, ...]  # the backend, and what it could add: the log says what a run was held by
     workspace: str  # where commands find it, which is not always where A does
 
     def run(

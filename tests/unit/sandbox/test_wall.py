@@ -42,7 +42,7 @@ def test_nothing_of_our_environment_reaches_a_command(wall: Wall, monkeypatch: p
     names = {line.partition("=")[0] for line in said(wall, "env").splitlines()}
     assert names <= {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "TERM", "CI", "PAGER", "PWD", "SHLVL", "_"),
-        *("GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "OLDPWD"),
+        *("GIT_TERMINAL_PROMPT", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "OLDPWD", "ASAN_OPTIONS"),
     }
 
 

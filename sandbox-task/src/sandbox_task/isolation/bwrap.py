@@ -95,7 +95,7 @@ def _etc(rooms: Rooms, uid: int) -> Iterable[str]:
         (own / name).write_text(content, encoding="utf-8")
         (own / name).chmod(0o644)
         yield from ("--ro-bind", str(own / name), f"/etc/{name}")
-    for name in _ETC:
+    for name in (*_ETC, *(place.name for place in Path("/etc").glob("java-*"))):
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
 
 

@@ -1,7 +1,7 @@
 """The system calls that nothing behind the wall may make, as a seccomp program.
 
 It refuses what reaches beyond a process or opens a large part of the kernel; ordinary programs do without all of it.
-What a program falls back from, it is told not to exist (ENOSYS); what it should not have tried is not permitted (EPERM).
+Of what a program can do without, it is told that it is not there (ENOSYS); of the rest, that it may not (EPERM).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ It is given to the interpreter as text (see `executor`): standard library only, 
 """
 
 # Importing pathlib would be half of the time that the wall takes to go up.
-# ruff: noqa: PTH101, PTH103, PTH123
+# ruff: noqa: PTH103, PTH123
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ ATTACKS = [
         "abstract Unix socket",
         python("""
         peer = socket.socket(socket.AF_UNIX)
-        peer.connect("\\0{socket}")
+        peer.connect("\\0" "{socket}")
         print(peer.recv(100).decode())
         """),
         works_as="worker",
@@ -114,7 +114,7 @@ def traps(rooms: Rooms, bare: Rooms) -> None:
 def open_descriptor(rooms: Rooms) -> Iterator[None]:
     """One that a careless supervisor lets its children have."""
     fd = os.open(rooms.private, os.O_RDONLY)
-    os.set_inheritable(fd, True)
+    os.set_inheritable(fd, True)  # noqa: FBT003 - its signature
     yield
     os.close(fd)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation import bwrap, uid
+from sandbox_task.isolation.bounds.bounded_wall import BoundedWall
+from sandbox_task.isolation.bounds.disk import Disk
 from sandbox_task.isolation.executor_wall import ExecutorWall
 from sandbox_task.isolation.launch import Launch, Rooms
 from sandbox_task.isolation.wall import Wall, WallError
@@ -29,14 +31,22 @@ def put_up_wall(
     reasons = []
     for name in [forced] if forced else _BACKENDS:
         try:
-            return _proven(ExecutorWall(_BACKENDS[name](rooms, tools=tools, worker_uid=worker_uid, gateway=gateway)))
+            launch = _BACKENDS[name](rooms, tools=tools, worker_uid=worker_uid, gateway=gateway)
+            wall = _proven(ExecutorWall(launch))
         except WallError as error:
             reasons.append(f"{name}: {error}")
+        else:
+            return BoundedWall(wall, _disk(rooms))
     raise RunError(
         "internal_error",
         "Commands can't be isolated here, so nothing was run. Install bubblewrap and util-linux, or start the sandbox "
         f"as root in a container of its own. ({'; '.join(reasons)})",
     )
+
+
+def _disk(rooms: Rooms) -> Disk:
+    places = (rooms.workspace, rooms.home)
+    return Disk(places, quota=limits.WALL_DISK_BYTES, reserve=limits.WALL_DISK_RESERVE_BYTES)
 
 
 def _proven(wall: Wall) -> Wall:

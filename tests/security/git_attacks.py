@@ -42,7 +42,7 @@ TRAPS = [
     Trap(
         "a merge driver",
         f"echo '* merge=x' > .gitattributes && {_config('merge.x.driver {trap}')}",
-        "echo 1 > a.txt && git add -A && git commit -qm 1 && git checkout -q -b s HEAD~1 && echo 2 > a.txt && "
+        "echo trap.sh > .git/info/exclude && echo 1 > a.txt && git add -A && git commit -qm 1 && git checkout -q -b s HEAD~1 && echo 2 > a.txt && "
         "echo '* merge=x' > .gitattributes && git add -A && git commit -qm 2 && git merge -q main",
     ),
     Trap(
@@ -59,7 +59,7 @@ TRAPS = [
     Trap("an ssh program", _config("core.sshCommand {trap}", "remote.origin.url ssh://x.invalid/y"), "git fetch"),
     Trap(
         "another place for a URL",
-        _config("'url.ext::{trap}.insteadOf' http", "protocol.ext.allow always"),
+        _config("'url.ext::{trap} .insteadOf' http", "protocol.ext.allow always"),
         "git fetch http://127.0.0.1:9/x",
     ),
     Trap("a helper for passwords", _config("credential.helper '!{trap}'"), "git fetch {http}"),
@@ -98,7 +98,7 @@ TRAPS = [
         "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub && mkdir sub && "
         f"printf '[submodule \"sub\"]\\npath=sub\\nurl=./sub\\n' > .gitmodules && "
         f"{_config('submodule.sub.url {root}', 'submodule.sub.update !{trap}')}",
-        f"{_COMMIT}; git submodule update",
+        f"{_COMMIT}; git -c protocol.file.allow=always submodule update",
     ),
     Trap(
         "an embedded repository",

@@ -102,7 +102,7 @@ def _name(trap: Trap) -> str:
     return trap.name
 
 
-_TRAP = "printf '#!/bin/sh\\ntouch {fired}\\n[ -t 0 ] || cat\\n' > trap.sh && chmod 755 trap.sh && "
+_TRAP = "printf '#!/bin/sh\\ntouch {fired}\\nexit 1\\n' > trap.sh && chmod 755 trap.sh && "
 
 
 def lay(wall: Wall, rooms: Rooms, bait: Bait, trap: Trap) -> None:
@@ -198,7 +198,7 @@ def test_a_branch_with_the_name_of_an_option_is_a_name(
 
 def test_names_of_files_are_names(repository: Repository, wall: Wall, tmp_path: Path) -> None:
     deliver(repository, wall)
-    names = ["--output=fired", "-x", "$(touch fired)", "a\nb", ":/x", "e\x1b[2Jf"]
+    names = ["--output=fired", "-x", "$(touch fired)", "a\nb", ":x", "e\x1b[2Jf"]
     script = "import sys; [open(n, 'w').write(n) for n in sys.stdin.read().split('|')]"
     wall.run(f"printf '%s' '{'|'.join(names)}' | python3 -c \"{script}\"", timeout=20, on_output=lambda _: None)
     tree = repository.take_tree(wall)

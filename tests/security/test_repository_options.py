@@ -48,6 +48,19 @@ def test_options_that_the_work_writes_count_for_nothing(git_server: GitServer, w
     assert git_server.branches("r") == ["main"]
 
 
+@pytest.mark.parametrize("base", ["main", None])
+def test_options_on_the_branch_that_is_continued_count_for_nothing(
+    git_server: GitServer, world: World, base: str | None
+) -> None:
+    """Who may push to a branch does not decide what proves it, nor what may be reached from its runs."""
+    git_server.push("r", {".sandpiper.yml": EVIL}, branch="theirs")
+    spec = RunSpec(task="t", repo="o/r", repo_url=git_server.url("r"), branch="theirs", base=base)
+    world.perform(spec, [plan(), run("touch broken"), *[done()] * 4])
+    assert world.result.outcome == "failed"
+    assert [check.name for check in world.result.gate.checks if check.status == "failed"] == ["honest"]  # type: ignore[union-attr]
+    assert [started for started in world.told("tool_started") if started["tool"] == "setup"] == []
+
+
 def test_the_attack_works_if_the_base_says_so(git_server: GitServer, world: World) -> None:
     """What protects is where the options are read from: the same words in the base are obeyed."""
     git_server.push("r", {".sandpiper.yml": EVIL})

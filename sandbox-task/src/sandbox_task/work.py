@@ -81,7 +81,7 @@ class Work:
     def perform(self) -> None:
         """Raises RunError, Stopped, Suspended or Fenced."""
         repository = self._clone()
-        declared = repository.show(repository.base_tree, options.FILE, at_most=limits.MAX_OPTIONS_BYTES)
+        declared = repository.show(repository.settled_tree, options.FILE, at_most=limits.MAX_OPTIONS_BYTES)
         settings = options.parse_options(declared)
         self._set_up(settings)
         gate = self._open_gate(repository, settings)

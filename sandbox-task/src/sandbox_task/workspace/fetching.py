@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.narrowing import Narrowing
 
 BASE = "refs/sandpiper/base"
+SETTLED = "refs/sandpiper/settled"
 # Said in so many words: without a depth, a shallow remote makes a filtered fetch call itself without end.
 _ALL_HISTORY = "--depth=2147483647"
 # What old tools have left in the history of many a repository; it can harm nobody.
@@ -39,6 +40,11 @@ def fetch_base(git: Git, ref: str) -> bool:
         _fetch(git, ref, "--filter=blob:none", seconds=limits.GIT_TRANSFER_SECONDS)
         return False
     return True
+
+
+def fetch_settled(git: Git, ref: str) -> None:
+    """The branch that a continued one belongs to, for what it declares. Raises GitError."""
+    _fetch(git, ref, "--filter=blob:none", seconds=limits.GIT_TRANSFER_SECONDS, into=SETTLED)
 
 
 def fetch_commit(git: Git, commit: str) -> None:
@@ -91,9 +97,11 @@ def _drop_unfinished(git: Git) -> None:
         pack.unlink()
 
 
-def _fetch(git: Git, ref: str, filter_: str, *, seconds: float, most_bytes: int | None = None) -> None:
+def _fetch(
+    git: Git, ref: str, filter_: str, *, seconds: float, most_bytes: int | None = None, into: str = BASE
+) -> None:
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", _ALL_HISTORY, filter_)
-    arguments = ("fetch", *options, "--", "origin", f"+{ref}:{BASE}")
+    arguments = ("fetch", *options, "--", "origin", f"+{ref}:{into}")
     try:
         git.run(*arguments, seconds=seconds, most_bytes=most_bytes)
     except GitError as error:

@@ -21,11 +21,15 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Start:
-    """`ref` is what is fetched (a full ref or a commit id); `name` is for people. Neither: nothing is there yet."""
+    """`ref` is what is fetched (a full ref or a commit id); `name` is for people. Neither: nothing is there yet.
+
+    `settled` is where a branch that is continued would be merged: whoever writes to the branch does not decide there.
+    """
 
     ref: str | None
     name: str | None
     continues_branch: bool = False
+    settled: str | None = None
 
 
 def find_start(git: Git, spec: RunSpec) -> Start:
@@ -35,7 +39,8 @@ def find_start(git: Git, spec: RunSpec) -> Start:
         _require_valid_name(git, name)
     refs, default = _list_refs(git, spec, repo)
     if spec.branch and f"refs/heads/{spec.branch}" in refs:
-        return Start(f"refs/heads/{spec.branch}", spec.branch, continues_branch=True)
+        settled = _named(spec.base, refs, repo).ref if spec.base else default
+        return Start(f"refs/heads/{spec.branch}", spec.branch, continues_branch=True, settled=settled)
     if spec.base:
         return _named(spec.base, refs, repo)
     if default:

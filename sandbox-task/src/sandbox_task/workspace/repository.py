@@ -50,6 +50,7 @@ class Repository:
     start: Start = field(default_factory=lambda: Start(None, None))
     base_commit: str | None = None
     base_tree: str = _EMPTY_TREE
+    settled_tree: str = _EMPTY_TREE  # the base's, or that of the branch which a continued one belongs to
     narrowing: Narrowing = field(default_factory=Narrowing)
     has_whole_history: bool = True  # with contents; commits are always all there
     warnings: list[str] = field(default_factory=list)
@@ -202,6 +203,8 @@ class Repository:
         try:
             if self.start.ref:
                 self.has_whole_history = fetching.fetch_base(self.git, self.start.ref)
+            if self.start.settled:
+                fetching.fetch_settled(self.git, self.start.settled)
             if at:
                 self._fetch_again(at)
         except GitError as error:
@@ -209,6 +212,8 @@ class Repository:
         if self.start.ref or at:
             self.base_commit = self.git.text("rev-parse", "--verify", f"{fetching.BASE}^{{commit}}")
             self.base_tree = self.git.text("rev-parse", "--verify", f"{self.base_commit}^{{tree}}")
+            settled = fetching.SETTLED if self.start.settled else self.base_commit
+            self.settled_tree = self.git.text("rev-parse", "--verify", f"{settled}^{{tree}}")
 
     def _fetch_again(self, at: str) -> None:
         try:

@@ -1,0 +1,66 @@
+"""The same attacks where the supervisor itself has only a container's rights, and `uid` is all that can be put up."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SUITES = ("test_identity.py", "test_files.py", "test_system_calls.py", "test_resources.py")
+# Without a wall they are tried by those suites themselves, and namespaces are refused in here
+BEHIND_THE_WALL = "uid and not bwrap and not without_a_wall"
+
+
+def contained(*command: str) -> subprocess.CompletedProcess[str]:
+    if os.geteuid() != 0 or not _may_install_filters():
+        pytest.skip("only root, with the right to install a filter for privileged programs, can play a container")
+    return subprocess.run(
+        [sys.executable, "-m", "tests.security.container", *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _may_install_filters() -> bool:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    effective = re.search(r"CapEff:\s*(\w+)", status)
+    return bool(effective and int(effective[1], 16) & 1 << 21)  # CAP_SYS_ADMIN
+
+
+def test_namespaces_are_refused_in_there() -> None:
+    assert contained("unshare", "--user", "true").returncode != 0
+    assert contained("unshare", "--mount", "true").returncode != 0
+    assert contained("true").returncode == 0
+
+
+def test_the_attacks_fail_with_a_container_s_rights() -> None:
+    options = ("-q", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider", "-k", BEHIND_THE_WALL)
+    done = contained(sys.executable, "-m", "pytest", *options, *(f"tests/security/{suite}" for suite in SUITES))
+    assert done.returncode == 0, done.stdout[-5000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed, done.stdout
+    assert int(passed[1]) >= 70
+
+
+def test_the_best_wall_that_works_there_is_the_one_by_user_id() -> None:
+    """Nobody asks for it by name: `bwrap` is tried first and can't be put up."""
+    code = """
+import pathlib, sys, tempfile
+from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.launch import open_rooms
+with tempfile.TemporaryDirectory(prefix="sandpiper-attack-") as place:
+    pathlib.Path(place).chmod(0o711)
+    wall = put_up_wall(None, open_rooms(pathlib.Path(place, "rooms"), 10002), tools=None, worker_uid=10002)
+    print(wall.backend, "seccomp" in wall.walls)
+    wall.close()
+"""
+    done = contained(sys.executable, "-c", code)
+    assert done.stdout == "uid True\n", done.stderr

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox_task.isolation import uid
 from tests.security.attacks import Attack, attempt, must_work, python
 
 if TYPE_CHECKING:
@@ -130,3 +131,18 @@ def test_the_attack_works_without_a_wall(
     no_wall: Callable[[Rights], NoWall], planted: dict[str, str], attack: Attack
 ) -> None:
     must_work(attempt(no_wall(attack.works_as), attack, planted), attack)
+
+
+def test_whoever_looks_for_an_interpreter_as_the_worker_has_no_environment_of_ours(
+    open_dir: Path, rooms: Rooms, planted: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process of the worker's user could read it there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may become another user")
+    spy = open_dir / "spy"
+    spy.write_text(f"#!/bin/sh\nenv > {planted['shared']}/environment\n", encoding="utf-8")
+    spy.chmod(0o755)
+    monkeypatch.setattr(uid, "own_python", lambda: spy)
+    monkeypatch.setenv("PLANTED", planted["secret"])
+    uid.plan(rooms, tools=None, worker_uid=10002)
+    assert planted["secret"] not in Path(planted["shared"], "environment").read_text(encoding="utf-8")

@@ -28,6 +28,13 @@ def test_both_streams_arrive_and_input_is_empty(wall: Wall) -> None:
     assert said(wall, "cat; echo out; echo err >&2") == "out\nerr\n"
 
 
+def test_the_streams_can_be_opened_by_their_names(wall: Wall) -> None:
+    assert (
+        said(wall, "echo out > /dev/stdout; echo err > /dev/stderr; echo tee | tee /dev/stderr")
+        == "out\nerr\ntee\ntee\n"
+    )
+
+
 def test_commands_run_as_a_user_without_any_privilege(wall: Wall) -> None:
     status = said(wall, "cat /proc/self/status")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)

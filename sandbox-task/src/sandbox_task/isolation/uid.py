@@ -44,6 +44,6 @@ def _python_for(become: list[str]) -> str:
     """An interpreter that B may execute: A's own may lie in a home directory that is closed to B."""
     for candidate in (str(own_python()), "/usr/local/bin/python3", "/usr/bin/python3"):
         probe = [*become, candidate, "-I", "-S", "-c", ""]
-        if subprocess.run(probe, capture_output=True, check=False, cwd="/").returncode == 0:
+        if subprocess.run(probe, capture_output=True, check=False, cwd="/", env={}).returncode == 0:
             return candidate
     raise WallError("the supervisor may not become the worker's user id, or that user finds no Python")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, caching, context, egress, events, first_request, imports, turns
+from bench import api, caching, context, egress, events, first_request, imports, turns, walls
 from bench.report import Report
 from bench.stack import running_stack
 
@@ -14,6 +14,7 @@ def main() -> int:
     imports.run(report)
     context.run(report)
     egress.run(report)
+    walls.run(report)
     with running_stack() as stack:
         first_request.run(report, stack)
         turns.run(report, stack)

@@ -58,9 +58,12 @@ def must_work(outcome: Outcome, attack: Attack) -> None:
 
 
 def python(code: str) -> str:
-    """As a command; `call` makes a system call and raises if it is refused, `fired` prints the proof."""
+    """As a command; `call` makes a system call and raises if it is refused, `fired` prints the proof.
+
+    `call_to` makes one that harms nobody: it is good enough that the kernel looks at it and finds it wrong.
+    """
     prelude = """
-        import ctypes, os, platform, socket, struct, sys
+        import ctypes, errno, os, platform, socket, struct, sys
         libc = ctypes.CDLL(None, use_errno=True)
         def call(x86, arm, *arguments):
             number = arm if platform.machine() == "aarch64" else x86
@@ -68,6 +71,12 @@ def python(code: str) -> str:
             if result < 0:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             return result
+        def call_to(error, *arguments):
+            try:
+                call(*arguments)
+            except OSError as refusal:
+                if refusal.errno != error:
+                    raise
         def fired():
             print("{mark}"[::-1], flush=True)
     """

@@ -1,6 +1,6 @@
 """Traps that B can lay for A's git, in the repository that it was given.
 
-{trap} is an executable that leaves {fired} behind; {root} is the workspace as A sees it; {secret_dir} holds a file of A's.
+{trap} is an executable that leaves {fired} behind; {root} is the workspace as A sees it; {secret_dir} is A's alone.
 `naive` is what a supervisor would do that runs git where B has been: there each trap has to work.
 """
 
@@ -42,7 +42,8 @@ TRAPS = [
     Trap(
         "a merge driver",
         f"echo '* merge=x' > .gitattributes && {_config('merge.x.driver {trap}')}",
-        "echo trap.sh > .git/info/exclude && echo 1 > a.txt && git add -A && git commit -qm 1 && git checkout -q -b s HEAD~1 && echo 2 > a.txt && "
+        "echo trap.sh > .git/info/exclude && echo 1 > a.txt && git add -A && git commit -qm 1 && "
+        "git checkout -q -b s HEAD~1 && echo 2 > a.txt && "
         "echo '* merge=x' > .gitattributes && git add -A && git commit -qm 2 && git merge -q main",
     ),
     Trap(

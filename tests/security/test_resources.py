@@ -47,7 +47,7 @@ ATTACKS = [
     ),
     Attack(
         "the supervisor dies first when memory runs out",
-        "echo 0 > /proc/self/oom_score_adj 2>/dev/null; [ $(cat /proc/self/oom_score_adj) -lt 1000 ] && echo {mark} | rev",
+        "cd /proc/self; echo 0 > oom_score_adj 2>/dev/null; [ $(cat oom_score_adj) -lt 1000 ] && echo {mark} | rev",
         "worker",
     ),
 ]

@@ -42,7 +42,7 @@ ATTACKS = [
         "supervisor",
     ),
     _call("userfaultfd", "call(323, 282, 1)"),
-    _call("mount", "call(165, 40, b'none', b'/mnt', b'tmpfs', 0, 0) or call(166, 39, b'/mnt', 0)", "supervisor"),
+    _call("mount", "call_to(errno.ENODEV, 165, 40, b'none', b'/mnt', b'no-such-system', 0, 0)", "supervisor"),
     _call("mount by fsopen", "call(430, 430, b'tmpfs', 0)", "supervisor"),
     _call("open_tree of a copy", "call(428, 428, -100, b'/', 1)", "supervisor"),
     _call("chroot", "call(161, 51, b'/')", "supervisor"),
@@ -61,15 +61,12 @@ ATTACKS = [
         "supervisor",
     ),
     _call("kernel log", "call(103, 116, 10, 0, 0)", "supervisor"),
-    _call(
-        "host name",
-        "call(170, 161, socket.gethostname().encode(), ctypes.c_size_t(len(socket.gethostname())))",
-        "supervisor",
-    ),
-    _call("clock", "call(227, 112, 0, struct.pack('qq', *divmod(__import__('time').time_ns(), 10**9)))", "supervisor"),
+    _call("host name", "call_to(errno.EINVAL, 170, 161, b'x', -1)", "supervisor"),
+    _call("clock", "call_to(errno.EINVAL, 227, 112, 0, struct.pack('qq', 0, -1))", "supervisor"),
     _call(
         "input for a terminal",
-        "import fcntl, pty\nleader, follower = pty.openpty()\nos.setsid() if os.fork() == 0 else (os.wait(), os._exit(0))\n"
+        "import fcntl, pty\nleader, follower = pty.openpty()\n"
+        "os.setsid() if os.fork() == 0 else (os.wait(), os._exit(0))\n"
         "fcntl.ioctl(follower, 0x540E, 0)\nfcntl.ioctl(follower, 0x5412, b'x')",
     ),
     _call("vsock", "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)"),
@@ -109,11 +106,11 @@ def test_the_attack_works_without_a_wall(
 
 
 ORDINARY = {
-    "threads and processes": "python3 -c 'import multiprocessing as m, threading\nthreading.Thread(target=int).start()\n"
-    "print(m.Pool(2).map(abs, [-1]))'",
+    "threads and processes": "python3 -c 'import multiprocessing as m, threading\n"
+    "threading.Thread(target=int).start()\nprint(m.Pool(2).map(abs, [-1]))'",
     "a server on loopback": 'python3 -c \'import socket\ns = socket.create_server(("127.0.0.1", 0))\n'
     'c = socket.create_connection(s.getsockname())\nc.sendall(b"x")\nprint(s.accept()[0].recv(1))\'',
-    "git": "rm -rf r && git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log",
+    "git": "rm -rf r && git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x",
     "a compiler": "echo 'int main() { return 0; }' > a.c && gcc -fsanitize=address a.c -o a && ./a",
     "node": 'node -e \'require("os").networkInterfaces(); new (require("worker_threads").Worker)("1", {eval: true})\'',
     "npm": "npm --version",
@@ -124,7 +121,7 @@ ORDINARY = {
 
 @pytest.mark.parametrize("command", ORDINARY.values(), ids=ORDINARY)
 def test_ordinary_programs_notice_nothing(wall: Wall, command: str) -> None:
-    program = "gcc" if "gcc" in command else command.split()[0]
+    program = "gcc" if "gcc" in command else command.split(maxsplit=1)[0]
     output = bytearray()
     if not wall.run(f"command -v {program}", timeout=20, on_output=lambda _: None).succeeded:
         pytest.skip(f"{program} is not installed for the worker")

@@ -162,6 +162,7 @@ class Supervisor:
             tools=self._settings.sandbox_tools_dir,
             worker_uid=self._settings.worker_uid,
         )
+        self._reporter.note(f"walls: {', '.join(wall.walls)}")
         return Work(
             spec=spec,
             wall=wall,

@@ -18,7 +18,7 @@ _REST = 20  # counting files takes one part of the time, doing nothing at least 
 
 
 class Disk:
-    """Says in words when commands have to end. The files are counted only when the file system has filled noticeably."""
+    """Says in words when commands have to end. Files are counted only when the file system has filled noticeably."""
 
     def __init__(self, places: Sequence[Path], *, quota: int, reserve: int) -> None:
         self._places, self._quota, self._reserve = places, quota, reserve

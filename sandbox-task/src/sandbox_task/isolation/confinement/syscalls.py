@@ -15,11 +15,9 @@ MACHINES = {
     "x86_64": Machine(0xC000003E, 0, 0x40000000),
     "aarch64": Machine(0xC00000B7, 1, None),
 }
-FIRST_UNKNOWN = (
-    470  # the calls up to Linux 6.18 were looked at; they have the same numbers on both machines from 424 on
-)
+FIRST_UNKNOWN = 470  # the calls up to Linux 6.18 were looked at; from 424 on, both machines number them alike
 
-# name: (x86_64, aarch64)
+# On each machine, in the order of the columns above
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
     "acct": (163, 89),

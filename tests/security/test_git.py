@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,6 @@ from tests.unit.sandbox.git_server import TOKEN, GitServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
@@ -177,12 +177,13 @@ def _careless() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["--upload-pack=touch${IFS}fired", "-c", "--exec=x", "$(touch${IFS}fired)", "a;touch${IFS}fired"]
+    "name", ["--upload-pack=touch${IFS}NAME", "-c", "--exec=x", "$(touch${IFS}NAME)", "a;touch${IFS}NAME"]
 )
 def test_a_branch_with_the_name_of_an_option_is_a_name(
     git_server: GitServer, open_dir: Path, other: Rooms, wall: Wall, name: str
 ) -> None:
-    server = f"s-{secrets.token_hex(4)}"
+    fired = secrets.token_hex(8)
+    server, name = f"s-{fired}", name.replace("NAME", fired)
     url = git_server.create(server, FILES)
     git_server.git(server, "update-ref", f"refs/heads/{name}", "main")
     git_server.git(server, "symbolic-ref", "HEAD", f"refs/heads/{name}")
@@ -193,7 +194,7 @@ def test_a_branch_with_the_name_of_an_option_is_a_name(
     deliver(repository, wall)
     wall.run("echo work > a.txt", timeout=20, on_output=lambda _: None)
     assert repository.start.name == name
-    assert not list(open_dir.rglob("fired"))
+    assert not [*open_dir.rglob(fired), *Path("/").glob(fired), *Path().glob(fired)]
 
 
 def test_names_of_files_are_names(repository: Repository, wall: Wall, tmp_path: Path) -> None:

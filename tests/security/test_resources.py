@@ -89,16 +89,18 @@ def alive(words: str) -> list[str]:
     return found
 
 
-def zombies_of_ours() -> list[str]:
-    found = []
+def zombies_of_ours() -> set[str]:
+    """Of the worker's processes, those that have become our children and wait for us."""
+    found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
+                status = (entry / "status").read_text(errors="replace")
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
             except OSError:
                 continue
-            if state == "Z" and int(parent) == os.getpid():
-                found.append(entry.name)
+            if state == "Z" and int(parent) == os.getpid() and "\nUid:\t10002\t" in status:
+                found.add(entry.name)
     return found
 
 
@@ -114,11 +116,25 @@ DAEMONS = {
 
 @pytest.mark.parametrize("daemon", DAEMONS.values(), ids=DAEMONS)
 def test_nothing_outlives_the_end_of_all(wall: Wall, nap: str, daemon: str) -> None:
+    before = zombies_of_ours()
     wall.run(f"{daemon.format(nap=nap)}\nsleep 0.2", timeout=20, on_output=lambda _: None)
     assert alive(nap)
     wall.end_all()
     assert alive(nap) == []
-    assert zombies_of_ours() == []
+    assert zombies_of_ours() <= before
+
+
+def test_what_a_dead_executor_leaves_behind_is_reaped(wall: Wall, nap: str) -> None:
+    """Its orphans become the supervisor's children: those that live, and those that have ended unseen."""
+    before = zombies_of_ours()
+    executor = "$(ps -o ppid= -p $PPID)"
+    command = f"(setsid {nap} &) (setsid sh -c 'sleep 0.3; echo' &) kill -9 {executor}; sleep 20"
+    done = wall.run(command.replace(") ", ");"), timeout=30, on_output=lambda _: None)
+    assert done.ended_by == "wall_lost"
+    time.sleep(0.5)
+    assert wall.run("true", timeout=20, on_output=lambda _: None).succeeded
+    assert alive(nap) == []
+    assert zombies_of_ours() <= before
 
 
 def test_a_fork_bomb_is_ended_with_all_that_it_has_become(wall: Wall, nap: str) -> None:

@@ -158,13 +158,14 @@ class ExecutorWall:
 
     def _kill_strays(self) -> None:
         """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
+        if self._launch.own_namespace:
+            return
         deadline = time.monotonic() + limits.KILL_SECONDS
-        while not self._launch.own_namespace and (strays := _strays()) and time.monotonic() < deadline:
+        while (strays := _strays()) and time.monotonic() < deadline:
             processes.send_signal(strays, signal.SIGSTOP)
             processes.send_signal([*strays, *_strays()], signal.SIGKILL)
-            for stray in strays:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(stray.pid, os.WNOHANG)
+            time.sleep(0.002)
+        _reap_strays()
 
 
 def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel, tuple[str, ...]]:
@@ -203,6 +204,15 @@ def _check(hello: Mapping[str, Any], launch: Launch) -> tuple[str, ...]:
 
 def _strays() -> list[processes.Process]:
     return [stray for stray in processes.descendants(os.getpid()) if _owner(stray.pid) not in (None, os.geteuid())]
+
+
+def _reap_strays() -> None:
+    """Those that were killed, and those that ended unseen: nobody else waits for them. Our own children are waited for
+    by whoever started them."""
+    for process in processes.processes(ended=True):
+        if process.parent == os.getpid() and _owner(process.pid) not in (None, os.geteuid()):
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process.pid, os.WNOHANG)
 
 
 def _owner(pid: int) -> int | None:

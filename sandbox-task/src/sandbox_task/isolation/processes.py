@@ -25,13 +25,13 @@ class Process(NamedTuple):
     group: int
 
 
-def processes() -> Iterator[Process]:
-    """Every live process that this one can see."""
+def processes(*, ended: bool = False) -> Iterator[Process]:
+    """Every live process that this one can see; or those that have ended and that nobody has waited for."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 state, parent, group = file.read().rpartition(b")")[2].split()[:3]
-                if state != b"Z":
+                if (state == b"Z") == ended:
                     yield Process(int(name), int(parent), int(group))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox_task.allowance import Allowance
@@ -11,6 +13,8 @@ from sandbox_task.checkpoint import Checkpoints
 from sandbox_task.control import Control
 from sandbox_task.inbox import Inbox
 from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.egress.for_run import policy_for_run
+from sandbox_task.isolation.egress.gateway import Gateway
 from sandbox_task.logfile import LogFile
 from sandbox_task.model.catalogue import PriceList
 from sandbox_task.model.resilient import ResilientModel
@@ -21,6 +25,7 @@ from sandbox_task.results import TEXT, Ending, Results
 from sandbox_task.stopping import Stop, Stopped
 from sandbox_task.suspension import Suspended
 from sandbox_task.work import Work
+from sandbox_task.workspace.git_relay import GitRelay
 from sandpiper.errors import Conflict, Fenced, NotFound, RunError
 from sandpiper.models.events import NewEvent
 from sandpiper.models.run import ErrorInfo, RunResult
@@ -123,6 +128,7 @@ class Supervisor:
             return self._results.of(work, self._perform(work))
         finally:
             work.wall.close()
+            work.gateway.close()
 
     def _perform(self, work: Work) -> Ending:
         try:
@@ -156,11 +162,13 @@ class Supervisor:
             sink=self._reporter,
             stop=self._stop,
         )
+        gateway = self._gateway(spec, secrets.get("github_token"))
         wall = put_up_wall(
             self._settings.sandpiper_sandbox,
             self._rooms,
             tools=self._settings.sandbox_tools_dir,
             worker_uid=self._settings.worker_uid,
+            gateway=gateway,
         )
         self._reporter.note(f"walls: {', '.join(wall.walls)}")
         return Work(
@@ -173,10 +181,19 @@ class Supervisor:
             allowance=allowance,
             inbox=inbox,
             checkpoints=checkpoints,
+            gateway=gateway,
+            find_policy=partial(policy_for_run, self._settings, environ=os.environ),
             publisher=self._publisher(spec, wall),
             github_token=secrets.get("github_token"),
             left_off=left_off,
         )
+
+    def _gateway(self, spec: RunSpec, token: str | None) -> Gateway:
+        relay = GitRelay(spec.repo_url, token=token).server if spec.repo_url else None
+        return Gateway(on_refusal=self._tell_refusal, git=relay)
+
+    def _tell_refusal(self, host: str, reason: str) -> None:
+        self._reporter.emit("warning", message=f"A command could not reach {host}: {reason}.", host=host, reason=reason)
 
     def _checkpoints(self) -> Checkpoints:
         return Checkpoints(

@@ -22,6 +22,7 @@ from sandbox_task.gate.checks import Selection, declared_checks, gate_mode, sele
 from sandbox_task.gate.gate import Gate, GateState
 from sandbox_task.progress import Progress
 from sandbox_task.stories import recording
+from sandbox_task.workspace.git_relay import remote_config
 from sandbox_task.workspace.repository import Repository
 from sandpiper import limits
 from sandpiper.errors import RunError
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from sandbox_task.allowance import Allowance
     from sandbox_task.checkpoint import Checkpoints
     from sandbox_task.inbox import Inbox
+    from sandbox_task.isolation.egress.for_run import FindPolicy
+    from sandbox_task.isolation.egress.gateway import Gateway
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.model.port import Model
@@ -57,6 +60,8 @@ class Work:
     allowance: Allowance
     inbox: Inbox
     checkpoints: Checkpoints
+    gateway: Gateway
+    find_policy: FindPolicy
     publisher: Publisher
     github_token: str | None
     left_off: Checkpoint | None = None
@@ -83,6 +88,8 @@ class Work:
         repository = self._clone()
         declared = repository.show(repository.settled_tree, options.FILE, at_most=limits.MAX_OPTIONS_BYTES)
         settings = options.parse_options(declared)
+        paths = repository.paths(repository.settled_tree)
+        self.gateway.open(lambda: self.find_policy(paths=paths, egress=settings.egress))
         self._set_up(settings)
         gate = self._open_gate(repository, settings)
         self._start_agent(repository)
@@ -128,7 +135,8 @@ class Work:
             self.sink.emit("repo_clone_started", repo=self.spec.repo, base=self.spec.base, branch=self.spec.branch)
             at = self.left_off.base_commit if self.left_off else None
             repository = Repository.clone(self.spec, self.rooms, token=self.github_token, at=at)
-            repository.deliver(self.wall)
+            port = self.gateway.git_port
+            repository.deliver(self.wall, remote=remote_config(port) if port else "")
             self.progress.repository = repository
             self.progress.tree = repository.base_tree
         self.sink.emit(

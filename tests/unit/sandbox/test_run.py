@@ -43,7 +43,7 @@ def test_a_task_ends_as_a_verified_commit_on_a_new_branch(world: World, git_serv
     assert (result.usage.turns, result.usage.cost_usd) == (4, 0.04)
     assert set(result.durations_ms) == {"clone", "baseline", "context", "agent", "gate", "push"}
     assert "+42" in world.diff
-    assert "There is no network" in model.requests[0].system
+    assert "The network is closed" in model.requests[0].system
 
 
 def test_the_events_tell_the_whole_story_in_order(world: World, git_server: GitServer) -> None:

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from sandpiper.models.run import CheckResult
 
 _PROMPTS = Path(__file__).parent / "prompts"
-_NETWORK = {
-    "bwrap": "There is no network: nothing can be downloaded or installed. Work with what is here.",
-    "uid": "Do not use the network: work with what is here.",
-}
 
 
 def system_prompt(spec: RunSpec, wall: Wall) -> str:
@@ -30,7 +26,6 @@ def system_prompt(spec: RunSpec, wall: Wall) -> str:
         tools_note=note,
         backend=wall.backend,
         workspace=wall.workspace,
-        network=_NETWORK.get(wall.backend, ""),
     )
     return "\n\n".join(filter(None, (ours, spec.system_prompt, spec.append_system_prompt)))
 

@@ -79,15 +79,21 @@ class Repository:
     def name(self) -> str:
         return self.spec.repo or str(self.spec.repo_url)
 
-    def deliver(self, wall: Wall) -> None:
-        """Put an ordinary `.git` into the workspace, from which B checks out the base by itself."""
+    def deliver(self, wall: Wall, *, remote: str = "") -> None:
+        """Put an ordinary `.git` into the workspace, from which B checks out the base by itself. `remote` configures
+        where B's git finds what did not come."""
         if self.base_commit:
             self._fetch_contents(self.base_commit)
         branch = self.start.name if self.start.ref and self.start.ref.startswith("refs/heads/") else None
         staging = self.rooms.private / "staging"
         staging.mkdir()
         write_worker_git(
-            self.git, staging / ".git", branch=branch or "main", commit=self.base_commit, narrowing=self.narrowing
+            self.git,
+            staging / ".git",
+            branch=branch or "main",
+            commit=self.base_commit,
+            narrowing=self.narrowing,
+            remote=remote,
         )
         crossing.unpack(staging, wall)
         shutil.rmtree(staging)

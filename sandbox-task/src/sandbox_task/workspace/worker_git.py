@@ -30,14 +30,18 @@ _CONFIG = """[core]
 """
 
 
-def write_worker_git(git: Git, target: Path, *, branch: str, commit: str | None, narrowing: Narrowing) -> None:
+def write_worker_git(
+    git: Git, target: Path, *, branch: str, commit: str | None, narrowing: Narrowing, remote: str = ""
+) -> None:
+    """`remote` are lines of configuration: where B's git may read from."""
     kept_back = shutil.ignore_patterns("config", "hooks", "index", "sandpiper", "scratch*")
     shutil.copytree(git.git_dir, target, ignore=kept_back)
     sparse = "true" if narrowing else "false"
     if narrowing:
         patterns = narrowing.patterns().encode(errors="surrogateescape")
         (target / "info" / "sparse-checkout").write_bytes(patterns)
-    (target / "config").write_text(_CONFIG.format(big=limits.BIG_FILE_BYTES, sparse=sparse), encoding="utf-8")
+    config = _CONFIG.format(big=limits.BIG_FILE_BYTES, sparse=sparse)
+    (target / "config").write_text(config + remote, encoding="utf-8")
     (target / "HEAD").write_text(f"ref: refs/heads/{branch}\n", encoding="utf-8")
     if commit:
         ref = target / "refs" / "heads" / branch

@@ -59,7 +59,7 @@ def inside(backend: str, rooms: Rooms, origin: Origin) -> Iterator[Inside]:
     refusals: list[tuple[str, str]] = []
     gateway = Gateway(on_refusal=lambda *pair: refusals.append(pair), resolve=lambda host, _port: _book(host))
     wall = put_up_wall(backend, rooms, tools=None, worker_uid=WORKER, gateway=gateway)  # type: ignore[arg-type]
-    gateway.open(policy(origin))
+    gateway.open(lambda: policy(origin))
     yield Inside(wall, gateway, refusals)
     wall.close()
     gateway.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sandbox_task.isolation.egress.clients import learn_registries
 from sandbox_task.isolation.egress.ecosystems import find_ecosystems
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from sandbox_task.settings import Settings
+
+
+class FindPolicy(Protocol):
+    """Once the base commit is known."""
+
+    def __call__(self, *, paths: Iterable[str], egress: Iterable[str]) -> Policy: ...
 
 
 def policy_for_run(

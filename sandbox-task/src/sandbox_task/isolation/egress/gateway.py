@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,9 +55,12 @@ class Gateway:
         self._held: list[tuple[Server, socket.socket]] = []
         self.git_port: int | None = None
 
-    def open(self, policy: Policy) -> None:
-        """Before the first command of the repository or of the model."""
-        self.proxy.policy = policy
+    def open(self, find_policy: Callable[[], Policy]) -> None:
+        """Before the first command of the repository or of the model. To find out what may be reached takes a moment,
+        because package managers are asked for it: only who wants to go out waits."""
+        found: Future[Policy] = Future()
+        self.proxy.policy = found
+        threading.Thread(target=_settle, args=(found, find_policy), name="egress-policy", daemon=True).start()
 
     def into_namespace(self) -> Passage:
         """For a wall with a network of its own."""
@@ -91,6 +96,13 @@ class Gateway:
         self._held = list(zip(self._servers, listeners, strict=True))
         for server, listener in self._held:
             server.serve(listener)
+
+
+def _settle(future: Future[Policy], find: Callable[[], Policy]) -> None:
+    try:
+        future.set_result(find())
+    except Exception as error:  # noqa: BLE001 - raised again in whoever waits for it
+        future.set_exception(error)
 
 
 def guard(doors: list[int]) -> str:

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation.egress.addresses import parse_address
@@ -17,7 +18,6 @@ from sandpiper import limits
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandbox_task.isolation.egress.addresses import Address
     from sandbox_task.isolation.egress.policy import Policy
 
 _REQUEST = re.compile(rb"([A-Z]{1,20}) ([\x21-\x7e]{1,2048}) HTTP/1\.[01]\r\n")
@@ -45,11 +45,14 @@ def look_up(host: str, port: int) -> list[str]:
 
 
 class Proxy:
-    """`policy` may be replaced at any time. `on_refusal(host, reason)` is called once for each pair, by any thread."""
+    """`policy` may be replaced at any time, also by one that is still being found out.
+
+    `on_refusal(host, reason)` is called once for each pair, by any thread.
+    """
 
     def __init__(
         self,
-        policy: Policy,
+        policy: Policy | Future[Policy],
         *,
         on_refusal: Callable[[str, str], None],
         resolve: Callable[[str, int], list[str]] = look_up,
@@ -80,21 +83,27 @@ class Proxy:
 
     def _dial(self, host: str, port: int) -> socket.socket:
         """To exactly an address that was checked: the name is not looked up again."""
-        if reason := self.policy.refusal(host, port):
+        policy = self._current_policy(host)
+        if reason := policy.refusal(host, port):
             raise Refused(host, reason)
         try:
             found = [(text, parse_address(text)) for text in self._resolve(host, port)]
         except OSError as error:
             raise Refused(host, "its name is not known", status="502 Bad Gateway") from error
-        self._check(host, port, [address for _, address in found])
+        if reason := policy.address_refusal(host, port, [address for _, address in found]):
+            raise Refused(host, reason)
         for text, _ in found:
             with contextlib.suppress(OSError):
                 return socket.create_connection((text, port), timeout=limits.EGRESS_DIAL_SECONDS)
         raise Refused(host, "it does not answer", status="502 Bad Gateway")
 
-    def _check(self, host: str, port: int, addresses: list[Address]) -> None:
-        if reason := self.policy.address_refusal(host, port, addresses):
-            raise Refused(host, reason)
+    def _current_policy(self, host: str) -> Policy:
+        if not isinstance(self.policy, Future):
+            return self.policy
+        try:
+            return self.policy.result(limits.EGRESS_POLICY_SECONDS)
+        except Exception as error:
+            raise Refused(host, f"what may be reached could not be found out ({error})") from error
 
     def _report(self, refused: Refused) -> None:
         """Bounded, since B can think of any number of names."""

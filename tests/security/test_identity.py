@@ -144,5 +144,5 @@ def test_whoever_looks_for_an_interpreter_as_the_worker_has_no_environment_of_ou
     spy.chmod(0o755)
     monkeypatch.setattr(uid, "own_python", lambda: spy)
     monkeypatch.setenv("PLANTED", planted["secret"])
-    uid.plan(rooms, tools=None, worker_uid=10002)
+    uid.plan(rooms, tools=None, worker_uid=10002, gateway=None)
     assert planted["secret"] not in Path(planted["shared"], "environment").read_text(encoding="utf-8")

@@ -49,7 +49,7 @@ ESCAPES = {
 def test_a_timeout_ends_all_of_that_command_and_nothing_of_another(wall: Wall, rooms: Rooms, escape: str) -> None:
     kept = Background(wall, f"{OTHER_NAP}; echo never")
     said(wall, f"setsid {OTHER_NAP}1 >/dev/null 2>&1 &")
-    completed, _ = outcome(wall, f"{escape}\ntouch started; while :; do sleep 0.05; done # {NAP}", timeout=1)
+    completed, _ = outcome(wall, f"touch started; {escape}\nwhile :; do sleep 0.05; done # {NAP}", timeout=1)
     assert completed.ended_by == "timeout"
     assert (rooms.workspace / "started").exists()
     assert processes_with(NAP) == []
@@ -64,6 +64,15 @@ def test_ending_a_background_process_reaches_what_outlived_it(wall: Wall) -> Non
     assert processes_with(NAP) != []
     background.process.end()
     assert processes_with(NAP) == []
+
+
+def test_ending_a_process_that_is_over_ends_nothing_that_came_after_it(wall: Wall) -> None:
+    first = Background(wall, "true")
+    first.process.wait(10)
+    second = Background(wall, NAP)
+    first.process.end()
+    assert second.process.wait(0) is None
+    assert said(wall, "echo on") == "on\n"
 
 
 def test_a_background_process_that_is_ended_says_so_after_its_last_output(wall: Wall, rooms: Rooms) -> None:

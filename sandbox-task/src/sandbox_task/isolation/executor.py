@@ -1,7 +1,7 @@
 """What runs as B inside the wall: it does what A asks over the socket that it inherits as descriptor 0.
 
-It is given to the interpreter as text (`python -I -S -c`), with `processes` beside it, so it uses the standard library
-only, and the oldest Python that a machine may offer to B (3.9). A trusts nothing that it says.
+It is given to the interpreter as text (`python -I -S -c`), with its siblings beside it, so it uses the standard
+library only, and the oldest Python that a machine may offer to B (3.9). A trusts nothing that it says.
 
 Each message is a 4-byte length and a JSON object with `id`; descriptors travel with the request that uses them.
 """
@@ -20,12 +20,12 @@ import signal
 import socket
 import stat
 import struct
-import subprocess
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any
 
 from sandbox_task.isolation.confinement.inside import standing
+from sandbox_task.isolation.keeper import hand_over, new_keeper, words
 from sandbox_task.isolation.processes import (
     Process,
     adopt_orphans,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 KILL_ROUNDS = 500
+MOST_SPARE = 4
 
 
 class Refused(Exception):
@@ -54,7 +55,7 @@ class Executor:
         self.own_namespace = own_namespace
         self.selector = selectors.DefaultSelector()
         self.keepers: dict[int, int] = {}  # id of the request that started the command -> pid
-        self.spare: tuple[int, socket.socket] | None = None
+        self.spare: list[tuple[int, socket.socket]] = []  # those without a command
         self.buffer = bytearray()
         self.fds: list[int] = []
 
@@ -101,30 +102,31 @@ class Executor:
 
     def do_start(self, message: dict[str, Any]) -> None:
         fds = [self.fds.pop(0) for _ in range(message["fds"])]
-        self.reap()  # the spare one may have been killed
+        self.reap()  # a spare one may have been killed
         try:
-            keeper, line = self.spare or new_keeper()
-            self.spare = None
+            keeper, line = self.spare.pop() if self.spare else new_keeper()
             self.keepers[message["id"]] = keeper
             self.selector.register(line, selectors.EVENT_READ, lambda: self.hear(line, message["id"]))
-            job = json.dumps(message).encode()
-            line.sendall(job[socket.send_fds(line, [job], fds) :])
-            line.shutdown(socket.SHUT_WR)
+            hand_over(line, message, fds)
         finally:
             for fd in fds:
                 os.close(fd)
-        self.spare = new_keeper()  # while the command runs: it would be half of what starting one costs
 
     def hear(self, line: socket.socket, number: int) -> None:
         """How a command ended; a keeper that says nothing was killed, and what it kept has become ours."""
         self.selector.unregister(line)
         said = b""
-        with contextlib.suppress(ConnectionError), line:
+        with contextlib.suppress(ConnectionError):
             said = line.recv(4096)
+        answer = json.loads(said) if said else {"lost": True}
+        if answer.pop("free", False) and len(self.spare) < MOST_SPARE:
+            self.spare.append((self.keepers.pop(number), line))
+        else:
+            line.close()
         if not said:
             self.wait_until_reaped(number)
             self.end(self.orphans)
-        self.send({"id": number, **(json.loads(said) if said else {"lost": True})})
+        self.send({"id": number, **answer})
 
     def wait_until_reaped(self, number: int) -> None:
         """A dying process closes its files first and hands over its children later: only then are they found."""
@@ -193,7 +195,7 @@ class Executor:
 
     def orphans(self) -> list[Process]:
         """What is below this process without a keeper in between."""
-        keepers = {*self.keepers.values(), *(self.spare[:1] if self.spare else ())}
+        keepers = {*self.keepers.values(), *(pid for pid, _ in self.spare)}
         direct = [process for process in processes() if process.parent == os.getpid() and process.pid not in keepers]
         return [*direct, *(below for process in direct for below in descendants(process.pid))]
 
@@ -204,9 +206,7 @@ class Executor:
                 if pid == 0:
                     return
                 self.keepers = {number: keeper for number, keeper in self.keepers.items() if keeper != pid}
-                if self.spare and self.spare[0] == pid:
-                    self.spare[1].close()
-                    self.spare = None
+                self.spare = [(keeper, line) for keeper, line in self.spare if keeper != pid]
 
     def send(self, message: dict[str, Any]) -> None:
         body = json.dumps(message).encode()
@@ -226,70 +226,6 @@ def regular(file: IO[bytes]) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise Refused("not a regular file")
     return status.st_size
-
-
-def words(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"{error.strerror}: {error.filename}" if error.filename else str(error.strerror)
-    return str(error)
-
-
-def new_keeper() -> tuple[int, socket.socket]:
-    ours, theirs = socket.socketpair()
-    pid = os.fork()
-    if pid == 0:
-        keep(theirs)
-    theirs.close()
-    return pid, ours
-
-
-def keep(line: socket.socket) -> NoReturn:
-    """The life of a keeper: it starts a command, tells how it ended, and stays as long as something of it lives.
-
-    Whatever loses its parent there becomes the keeper's child, so that the tree below it is all that the command
-    started: daemons that forked twice and sessions of their own included.
-    """
-    try:
-        adopt_orphans()
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # The socket to A above all: while a copy of it is open, A does not notice that the executor is gone.
-        os.closerange(3, line.fileno())
-        os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
-        pid = start(line)
-        signal.signal(signal.SIGINT, lambda *_: os.killpg(pid, signal.SIGINT))
-        while True:
-            ended, status = os.wait()
-            if ended == pid:
-                line.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status)}).encode())
-                line.close()
-    finally:
-        os._exit(0)
-
-
-def start(line: socket.socket) -> int:
-    """The command that comes over the line, with its descriptors."""
-    job, fds, _, _ = socket.recv_fds(line, 1 << 16, 4)
-    while part := line.recv(1 << 16):
-        job += part
-    message = json.loads(job)
-    try:
-        child = subprocess.Popen(
-            message["argv"],
-            cwd=message["cwd"],
-            env=message["env"],
-            stdin=fds[1] if len(fds) > 1 else subprocess.DEVNULL,
-            stdout=fds[0],
-            stderr=fds[0],
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        line.sendall(json.dumps({"error": words(error)}).encode())
-        raise
-    child.returncode = 0  # waited for by `keep`, never by Popen
-    for fd in fds:
-        os.close(fd)
-    return child.pid
 
 
 def identity() -> dict[str, Any]:

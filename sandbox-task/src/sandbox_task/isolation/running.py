@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import select
@@ -111,7 +112,11 @@ class Running:
             code = None
         if self._was_ended:
             return None, "interrupt"
-        return (code, "itself") if isinstance(code, int) and code in _EXIT_CODES else (None, "wall_lost")
+        if isinstance(code, int) and code in _EXIT_CODES:
+            return code, "itself"
+        with contextlib.suppress(WallError):  # who killed its keeper may have killed the executor: now it is known
+            self._channel.ask("kill", {"command": self._answer.number})
+        return None, "wall_lost"
 
     def _drain_rest(self) -> None:
         """What it said before it ended is in the pipe by now; somebody that it left behind may never stop talking."""

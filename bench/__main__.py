@@ -15,9 +15,9 @@ def main() -> int:
     context.run(report)
     egress.run(report)
     walls.run(report)
+    turns.run(report)
     with running_stack() as stack:
         first_request.run(report, stack)
-        turns.run(report, stack)
         caching.run(report, stack)
         events.run(report, stack)
         api.run(report, stack)  # last: its runs stay in line for good

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.peers import CLAUDE_CODE, MODEL
 from bench.stack import new_user
 from sandbox_task.model.catalogue import PriceList
 from sandbox_task.model.port import TurnUsage
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 TURNS = 40
 GOAL = 0.5
 GOAL_BYTES = 12 * 1024
-MODEL = "claude-sonnet-5-5"
 CLAUDE_CODE_BYTES = 85_000
 MARK = {"cache_control": {"type": "ephemeral"}}
 FINISH = {"status": "done", "summary": "Counted."}
@@ -39,16 +39,16 @@ OURS, THEIRS = "Count to four hundred, forty times.", "Count up to four hundred,
 
 def run(report: Report, stack: Stack) -> None:
     stack.model.add(conversation("bench-ours", OURS, "run_command", last=[{"name": "finish", "input": FINISH}]))
-    stack.model.add(conversation("bench-theirs", THEIRS, "Bash", last=[]))
+    stack.model.add(conversation("bench-theirs", THEIRS, CLAUDE_CODE.tool, last=[]))
     with tempfile.TemporaryDirectory() as directory:
         repository = create_sample_repository(Path(directory) / "repository")
         ours = our_requests(stack, repository)
-        theirs = claude_code_requests(stack, repository, Path(directory))
+        theirs = claude_code_requests(stack, repository)
     report_first_body(report, ours[0]["body"])
     dollars = cost(entry["usage"] for entry in ours)
     if theirs:
         size = len(json.dumps(theirs[0]["body"])) / 1000
-        what = f"Claude Code, run here, first body {size:.0f} KB"
+        what = f"{CLAUDE_CODE.name}, run here, first body {size:.0f} KB"
         report_cost(report, dollars, cost(entry["usage"] for entry in theirs), what)
     else:
         modelled = cost(as_claude_code([entry["body"] for entry in ours]))
@@ -71,22 +71,9 @@ def our_requests(stack: Stack, repository: Path) -> list[dict[str, Any]]:
     return requests_of(stack, "bench-ours")
 
 
-def claude_code_requests(stack: Stack, repository: Path, directory: Path) -> list[dict[str, Any]]:
+def claude_code_requests(stack: Stack, repository: Path) -> list[dict[str, Any]]:
     """Empty where it can't be installed or does not play the conversation to its end."""
-    install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(directory), "@anthropic-ai/claude-code"]
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(directory),
-        "ANTHROPIC_BASE_URL": stack.model.url,
-        "ANTHROPIC_API_KEY": "sk-of-the-bench",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
-    claude = [str(directory / "node_modules/.bin/claude"), "-p", THEIRS, "--model", MODEL, "--allowedTools", "Bash"]
-    try:
-        subprocess.run(install, capture_output=True, check=True, timeout=180)
-        subprocess.run(claude, env=environment, cwd=repository, capture_output=True, check=True, timeout=180)
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"     Claude Code was not measured: {error}")
+    CLAUDE_CODE.play(THEIRS, stack.model.url, repository)
     found = requests_of(stack, "bench-theirs")
     return found if len(found) == TURNS else []
 

@@ -79,18 +79,22 @@ def new_user() -> str:
     return f"bench-{uuid.uuid4().hex[:12]}"
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 60, every: float = 0.005) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"not within {seconds} s")
-        time.sleep(0.005)
+        time.sleep(every)
 
 
 @contextlib.contextmanager
-def running_stack() -> Iterator[Stack]:
+def running_stack(*, model_url: str | None = None) -> Iterator[Stack]:
+    """`model_url` is of a model that is asked instead of the scripted one."""
     with tempfile.TemporaryDirectory(prefix="sandpiper-bench-") as directory, ScriptedModel() as model:
-        environment = os.environ | {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-of-the-bench"}
+        environment = os.environ | {
+            "ANTHROPIC_BASE_URL": model_url or model.url,
+            "ANTHROPIC_API_KEY": "sk-of-the-bench",
+        }
         options = UpOptions(port=0, state_dir=Path(directory), environment=environment)
         with background(options) as info:
             yield Stack(info, model, options.state_dir)

@@ -14,7 +14,7 @@ from sandpiper.errors import Fenced
 from sandpiper.models.events import EventType, NewEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sandbox_task.logfile import LogFile
     from sandbox_task.redaction import Redactor
@@ -34,6 +34,7 @@ class Reporter:
         self._lock = threading.RLock()
         self._stored = threading.Condition(self._lock)
         self._wake = threading.Event()
+        self._hurry = threading.Event()
         self._closing = threading.Event()
         self._queue: list[NewEvent] = []
         self._outputs: list[CommandOutput] = []
@@ -70,11 +71,13 @@ class Reporter:
 
     def flush(self) -> None:
         """Returns when everything that was emitted so far is stored, or never will be."""
+        self._hurry.set()
         with self._stored:
             self._stored.wait_for(lambda: not self._queue or self._ended, _CLOSE_SECONDS)
 
     def close(self) -> None:
         self._closing.set()
+        self._hurry.set()
         self._wake.set()
         self._sender.join(_CLOSE_SECONDS)
 
@@ -90,19 +93,30 @@ class Reporter:
                 self._wake.clear()
                 for output in tuple(self._outputs):
                     output.flush_if_due()
-                self._send_queued()
+                if self._queue:
+                    self._send_queued()
+                    self._pause()
         finally:
             with self._stored:
                 self._ended = True
                 self._stored.notify_all()
 
     def _send_queued(self) -> None:
-        while (batch := self._queue[: limits.EVENTS_PER_TRANSACTION]) and self._store(batch):
+        """What is there now; what comes meanwhile is for the next time, so that there is more of it."""
+        for batch in itertools.batched(tuple(self._queue), limits.EVENTS_PER_TRANSACTION, strict=False):
+            if not self._store(batch):
+                return
             with self._stored:
                 del self._queue[: len(batch)]
                 self._stored.notify_all()
 
-    def _store(self, batch: list[NewEvent]) -> bool:
+    def _pause(self) -> None:
+        """An event that comes alone has left at once; those of a burst gather, unless somebody waits for them."""
+        if not self._closing.is_set():
+            self._hurry.wait(limits.EVENTS_EVERY_SECONDS)
+            self._hurry.clear()
+
+    def _store(self, batch: Sequence[NewEvent]) -> bool:
         """Keeps trying: a store that is away for a while delays events and loses none."""
         for seconds in itertools.chain(_RETRY_SECONDS, itertools.repeat(_RETRY_SECONDS[-1])):
             try:

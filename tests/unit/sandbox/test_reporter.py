@@ -9,6 +9,7 @@ from sandbox_task.logfile import LogFile
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
 from sandbox_task.stopping import Stop
+from sandpiper import limits
 from sandpiper.models.run import Run
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import FakeClock, FakeRuns
@@ -77,6 +78,39 @@ def test_a_store_that_is_away_for_a_while_loses_no_event(runs: FlakyRuns, log: L
     sink.flush()
     sink.close()
     assert [event.data for event in runs.events("r", after=0, limit=10)] == [{"message": "kept"}]
+
+
+def test_events_that_follow_closely_on_others_are_stored_together(
+    runs: FlakyRuns, log: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "EVENTS_EVERY_SECONDS", 3600)
+    first, sizes, append = threading.Event(), list[int](), runs.append
+
+    def watching(run_id: str, events: Sequence[NewEvent], *, attempt: int | None = None) -> list[Event]:
+        sizes.append(len(events))
+        first.set()
+        return append(run_id, events, attempt=attempt)
+
+    runs.append = watching  # type: ignore[method-assign]
+    sink = reporter(runs, log)
+    sink.emit("warning", number=1)
+    assert first.wait(10)
+    sink.emit("warning", number=2)
+    sink.emit("warning", number=3)
+    sink.close()
+    assert sizes == [1, 2]
+
+
+def test_who_waits_for_events_to_be_stored_does_not_wait_for_more_of_them(
+    runs: FlakyRuns, log: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "EVENTS_EVERY_SECONDS", 3600)
+    sink = reporter(runs, log)
+    for number in (1, 2, 3):
+        sink.emit("warning", number=number)
+        sink.flush()
+        assert len(runs.events("r", after=0, limit=10)) == number
+    sink.close()
 
 
 def test_an_attempt_that_is_over_reports_nothing_and_stops(runs: FlakyRuns, log: LogFile) -> None:

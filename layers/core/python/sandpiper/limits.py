@@ -53,6 +53,7 @@ BACKGROUND_FIRST_SECONDS = 1  # what a background process says at once, or that 
 # Events
 INLINE_EVENT_BYTES = 8 * 1024  # more goes to S3 with a preview inline
 PREVIEW_CHARS = 2_000
+EVENTS_EVERY_SECONDS = 0.05  # one transaction at most; a turn with an instant model takes a fifth of it
 EVENTS_PER_TRANSACTION = 25  # well under DynamoDB's 100 actions and 4 MB
 MAX_FRAME_BYTES = 24 * 1024  # API Gateway counts 32 KB frames
 OUTPUT_CHUNK_BYTES = 4 * 1024  # one tool_output event

@@ -36,6 +36,7 @@ class Publisher:
 
     def publish(self, repository: Repository, progress: Progress, gate: GateReport, words: str) -> None:
         """`words` are the task's and the plan's, by which a story is found. Raises RunError, Stopped, Fenced."""
+        progress.tree = repository.own_work(str(progress.tree))
         if reason := self._why_no_commit(repository, progress):
             self.sink.emit("commit_skipped", reason=reason)
             return

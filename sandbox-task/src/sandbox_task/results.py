@@ -85,7 +85,7 @@ class Results:
             return None, None
         if work.progress.at_work:
             work.take_tree()
-        tree = str(work.progress.tree)
+        tree = repository.own_work(str(work.progress.tree))
         stat, key = repository.stat(tree), self.diff_key
         raw, clean = self.private / "diff.raw", self.private / "diff.patch"
         repository.write_diff(tree, raw)

@@ -90,7 +90,7 @@ class Work:
         settings = options.parse_options(declared)
         paths = repository.paths(repository.settled_tree)
         self.gateway.open(lambda: self.find_policy(paths=paths, egress=settings.egress))
-        self._set_up(settings)
+        self._set_up(repository, settings)
         gate = self._open_gate(repository, settings)
         self._start_agent(repository)
         finish = self._work(self._resume(repository) or self._first_message(repository, settings, gate))
@@ -150,7 +150,7 @@ class Work:
         self.stop.check()
         return repository
 
-    def _set_up(self, settings: Options) -> None:
+    def _set_up(self, repository: Repository, settings: Options) -> None:
         """What the repository wants to have run first. A failure is told, and is no reason not to try."""
         for number, command in enumerate(settings.setup, start=1):
             label = f"setup-{number}"
@@ -161,13 +161,17 @@ class Work:
                 "tool_completed", tool_id=label, tool="setup", exit_code=done.exit_code, duration_ms=done.duration_ms
             )
             self.stop.check()
+        if settings.setup:
+            repository.setup_tree = repository.take_tree(self.wall)
+        if changes := repository.changes(repository.base_tree, repository.start_tree):
+            paths = [change.path for change in changes[:50]]
+            self.sink.emit("warning", message="What the setup changed is no part of the commit.", paths=paths)
 
     def _open_gate(self, repository: Repository, settings: Options) -> Gate:
         """With what the declared checks say before anything is changed."""
         known = self.left_off.gate if self.left_off else GateState()
-        start = repository.take_tree(self.wall) if settings.setup else None
         mode = gate_mode(self.spec, settings)
-        self.gate = Gate(self.wall, repository, self.sink, self.stop, mode=mode, known=known, start=start)
+        self.gate = Gate(self.wall, repository, self.sink, self.stop, mode=mode, known=known)
         if self.spec.type not in READ_ONLY_TASKS:
             with self.progress.phase("baseline"):
                 self.gate.baseline(declared_checks(settings))
@@ -209,7 +213,7 @@ class Work:
             return None
         with self.progress.phase("restore"):
             self.checkpoints.restore_tree(left_off, repository)
-            repository.restore(self.wall, present=repository.base_tree, wanted=left_off.tree)
+            repository.restore(self.wall, present=repository.start_tree, wanted=left_off.tree)
         self.progress.tree, self.progress.repairs = left_off.tree, left_off.repairs
         self.progress.summary = left_off.summary
         for name, spent in left_off.durations_ms.items():
@@ -260,7 +264,7 @@ class Work:
                 self.progress.suites = gate.suites(self._selection(repository, settings))
 
     def _require_untouched(self, repository: Repository) -> None:
-        changes = repository.changes(repository.base_tree, str(self.progress.tree))
+        changes = repository.changes(repository.start_tree, str(self.progress.tree))
         if touched := [change.path for change in changes if change.status != "A"]:
             raise RunError(
                 "agent_loop_error",
@@ -269,8 +273,8 @@ class Work:
         if changes:
             left = [change.path for change in changes]
             self.sink.emit("warning", message="Files that the read-only work left behind are dropped.", paths=left[:50])
-            repository.restore(self.wall, present=str(self.progress.tree), wanted=repository.base_tree)
-            self.progress.tree = repository.base_tree
+            repository.restore(self.wall, present=str(self.progress.tree), wanted=repository.start_tree)
+            self.progress.tree = repository.start_tree
 
     def _prove(self, repository: Repository, settings: Options, gate: Gate) -> GateReport:
         """The gate, with repairs. Raises RunError if it stays red."""
@@ -291,7 +295,7 @@ class Work:
     def _check(self, repository: Repository, settings: Options, gate: Gate) -> GateReport:
         tree = str(self.progress.tree)
         with self.progress.phase("gate"):
-            if tree == repository.base_tree:
+            if tree == repository.start_tree:
                 report = gate.skip("Nothing was changed, so there is nothing to check.")
             else:
                 report = gate.run(self._selection(repository, settings), tree)

@@ -154,7 +154,7 @@ def test_what_a_setup_made_is_there_for_the_baseline_and_afterwards(clone: Any) 
     place = clone({"answer": "42\n"})
     place.sh("touch made-by-setup")
     gate = place.gate()
-    gate.start = place.repository.take_tree(place.wall)
+    place.repository.setup_tree = place.repository.take_tree(place.wall)
     gate.baseline(chosen("touch litter; test -f made-by-setup"))
     report = gate.run(chosen("test -f made-by-setup && grep -q 42 answer"), place.change(answer="43\n"))
     assert [data["status"] for data in place.told.of("gate_baseline_completed")] == ["passed", "passed"]

@@ -103,6 +103,19 @@ def test_a_repair_that_was_interrupted_goes_on_as_a_repair(world: World, git_ser
     assert world.types.count("gate_repair_started") == 2
 
 
+def test_a_setup_that_runs_again_in_the_next_sandbox_does_not_undo_the_work(
+    world: World, git_server: GitServer
+) -> None:
+    setup = {"lock": "1\n", ".sandpiper.yml": "setup: echo 2 >> lock; echo made > generated\n"}
+    undo = run("echo 1 > lock; rm generated; echo 42 > answer")
+    world.perform(spec(git_server.create("r", {**FILES, **setup}), max_turns=2), [plan("test -e answer"), undo])
+    model = world.go_on([run("cat lock; ls"), done()], budget=Budget(max_turns=9))
+    assert "generated" not in words(model.requests[1].messages[-1])
+    assert words(model.requests[1].messages[-1]).startswith("1\nanswer")
+    assert world.result.commit is not None
+    assert git_server.git("r", "diff", "--name-only", "main", world.result.commit.branch).split() == ["answer"]
+
+
 def test_what_was_known_to_be_broken_before_is_not_asked_again_after_a_wait(
     world: World, git_server: GitServer
 ) -> None:

@@ -32,15 +32,12 @@ class GateState(Model):
 
 @dataclass
 class Gate:
-    """`start`: the tree before the work, where a setup has added something to the base's."""
-
     wall: Wall
     repository: Repository
     sink: Sink
     stop: Stop
     mode: GateMode = "regression"
     known: GateState = field(default_factory=GateState)
-    start: str | None = None
     _warned: set[str] = field(default_factory=set)
 
     def baseline(self, selection: Selection) -> None:
@@ -52,7 +49,7 @@ class Gate:
             for check in unknown:
                 self._run_on_base(check)
         finally:
-            self._settle(self._start)
+            self._settle(self.repository.start_tree)
 
     def run(self, selection: Selection, tree: str) -> GateReport:
         """`tree` is what the workspace holds; after a red gate it holds nothing but that again, for the repair."""
@@ -81,10 +78,6 @@ class Gate:
 
     def state(self) -> GateState:
         return self.known
-
-    @property
-    def _start(self) -> str:
-        return self.start or self.repository.base_tree
 
     def _select(self, selection: Selection) -> bool:
         for reason in set(selection.refused) - self._warned:
@@ -119,7 +112,7 @@ class Gate:
             return None
         if check.run not in self.known.baseline:
             try:
-                self._settle(self._start)
+                self._settle(self.repository.start_tree)
                 self._run_on_base(check)
             finally:
                 self._settle(tree)

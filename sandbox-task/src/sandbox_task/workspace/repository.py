@@ -51,6 +51,7 @@ class Repository:
     base_commit: str | None = None
     base_tree: str = _EMPTY_TREE
     settled_tree: str = _EMPTY_TREE  # the base's, or that of the branch which a continued one belongs to
+    setup_tree: str | None = None  # the base's with what the repository's own setup added or changed
     narrowing: Narrowing = field(default_factory=Narrowing)
     has_whole_history: bool = True  # with contents; commits are always all there
     warnings: list[str] = field(default_factory=list)
@@ -74,6 +75,11 @@ class Repository:
     @cached_property
     def base_entries(self) -> list[Entry]:
         return self.entries(self.base_tree)
+
+    @property
+    def start_tree(self) -> str:
+        """What the work began with."""
+        return self.setup_tree or self.base_tree
 
     @property
     def name(self) -> str:
@@ -119,6 +125,22 @@ class Repository:
         scratch = self._scratch_index()
         self.git.run("read-tree", tree, extra_env=scratch)
         self.git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", extra_env=scratch)
+        return self.git.text("write-tree", extra_env=scratch)
+
+    def own_work(self, tree: str) -> str:
+        """The same tree, but what only the setup has changed is as in the base: it is nobody's work."""
+        of_setup = objects.list_differences(self.git, self.base_tree, self.start_tree)
+        touched = {change.path for change in self.changes(self.start_tree, tree)} if of_setup else set()
+        left = [each.before for each in of_setup if each.before.path not in touched]
+        if not left:
+            return tree
+        rows = "".join(f"{entry.mode} {entry.oid}\t{entry.path}\0" for entry in left)
+        scratch = self._scratch_index()
+        self.git.run("read-tree", tree, extra_env=scratch)
+        self.git.run(
+            "update-index", "--replace", "-z", "--index-info",
+            stdin=rows.encode(errors="surrogateescape"), extra_env=scratch,
+        )  # fmt: skip
         return self.git.text("write-tree", extra_env=scratch)
 
     def restore(self, wall: Wall, *, present: str, wanted: str) -> None:

@@ -33,7 +33,7 @@ _ANSWERS = {
         "202": ("The run will be cancelled", "RunAnswer"),
     },
 }
-_MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun"})
+_MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"})
 _OF_POWERTOOLS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
 

@@ -53,6 +53,7 @@ CurrentWorld = Annotated[World, Depends(current_world)]
 Caller = Annotated[Identity, Depends(identity_of)]
 RequestId = Annotated[str, Depends(request_id_of)]
 RunId = Annotated[str, Path(description="as POST /execute gave it")]
+ApprovalId = Annotated[str, Path(description="as `approval.id` of the run has it")]
 IdempotencyKey = Annotated[
     str | None, Header(alias="Idempotency-Key", pattern=VISIBLE, max_length=limits.MAX_IDEMPOTENCY_KEY_CHARS)
 ]

@@ -1,4 +1,4 @@
-"""/runs/{id}: asking a run to stop, to go on, to listen, and giving it more to spend."""
+"""/runs/{id}: asking a run to stop, to wait, to go on, to listen, answering it, and giving it more to spend."""
 
 from typing import Annotated
 
@@ -6,10 +6,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from api.requests import Caller, CurrentWorld, IdempotencyKey, RunId
+from api.requests import ApprovalId, Caller, CurrentWorld, IdempotencyKey, RunId
 from api.resolver import new_router
 from api.views import run_view
-from sandpiper.models.requests import BudgetRequest, MessageRequest
+from sandpiper.logic.control import Answer
+from sandpiper.models.requests import ApprovalAnswer, BudgetRequest, MessageRequest, PauseRequest
 from sandpiper.models.responses import MessageAnswer, RunAnswer
 from sandpiper.models.run import Budget
 
@@ -53,6 +54,30 @@ def send_message(
     logger.append_keys(run_id=run_id)
     message, run = world.controls.say(run_id, body.text, caller, key=idempotency_key)
     return MessageAnswer(n=message.n, run=run_view(run, world.websocket_url))
+
+
+@router.post(
+    "/runs/<run_id>/approvals/<approval_id>",
+    summary="Approve or reject what it asks for",
+    operation_id="answerApproval",
+    tags=["runs"],
+)
+def answer_approval(
+    run_id: RunId,
+    approval_id: ApprovalId,
+    body: Annotated[ApprovalAnswer, Body()],
+    world: CurrentWorld,
+    caller: Caller,
+) -> RunAnswer:
+    logger.append_keys(run_id=run_id)
+    answer = Answer(body.decision, body.note, body.scope)
+    return RunAnswer(run=run_view(world.controls.answer(run_id, approval_id, answer, caller), world.websocket_url))
+
+
+@router.post("/runs/<run_id>/pause", summary="Let it wait", operation_id="pauseRun", tags=["runs"])
+def pause(run_id: RunId, body: Annotated[PauseRequest, Body()], world: CurrentWorld, caller: Caller) -> RunAnswer:
+    logger.append_keys(run_id=run_id)
+    return RunAnswer(run=run_view(world.controls.pause(run_id, caller, now=body.now), world.websocket_url))
 
 
 @router.post("/runs/<run_id>/resume", summary="Let it go on", operation_id="resumeRun", tags=["runs"])

@@ -18,6 +18,7 @@ def run_view(run: Run, websocket_url: str) -> RunView:
         status=run.status,
         suspend_reason=run.suspend_reason,
         question=run.result.question if run.result and run.suspend_reason == "awaiting_input" else None,
+        approval=run.approval,
         type=run.spec.type,
         task=run.spec.task,
         repo=run.spec.repo,

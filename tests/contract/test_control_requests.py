@@ -10,7 +10,7 @@ import pytest
 from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound
 from sandpiper.models.events import NewEvent
-from sandpiper.models.run import Budget
+from sandpiper.models.run import ApprovalRequest, Budget
 from sandpiper.ports import Revision
 from tests.contract.samples import new_run_id, outputs
 
@@ -29,6 +29,27 @@ def test_a_request_and_the_event_that_tells_of_it_are_one_write(store: Store, ru
     assert (event.type, event.data) == ("run_message_received", {"n": 2, "by": "ann", "text": "hello"})
     assert store.runs.controls(run.run_id, after=1) == [request]
     assert (store.runs.get(run.run_id).last_inbox, store.runs.get(run.run_id).last_seq) == (2, 2)
+
+
+def test_a_request_changes_the_run_in_the_same_write(store: Store, run: Run) -> None:
+    approval = ApprovalRequest(
+        id="ap-1",
+        tool="run_command",
+        shown={"command": "x"},
+        reason="r",
+        risk="high",
+        kind="k",
+        requested_at=run.created_at,
+    )
+    store.runs.change(run.run_id, allowed=LIVE, changes={"approval": approval})
+    assert store.runs.get(run.run_id).approval == approval
+    answer = {"action": "approve", "by": "ann", "data": {"approval_id": "ap-1"}}
+    for _ in range(2):
+        store.runs.put_control(
+            run.run_id, answer, event="approval_resolved", key="approval:ap-1", changes={"approval": None}
+        )
+    found = store.runs.get(run.run_id)
+    assert (found.approval, found.last_inbox) == (None, 1)
 
 
 def test_a_request_too_big_for_an_event_is_whole_in_the_inbox(store: Store, run: Run) -> None:

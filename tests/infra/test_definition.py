@@ -69,6 +69,12 @@ def test_a_launch_has_the_time_that_prepare_gives_it() -> None:
     assert states()["Launch"]["TimeoutSeconds"] == "{% $states.input.token_timeout_seconds %}"
 
 
+def test_an_approval_is_waited_for_a_week_and_everything_else_a_month() -> None:
+    week, month = 7 * 24 * 3600, 30 * 24 * 3600
+    expected = f"{{% $states.input.reason = 'awaiting_approval' ? {week} : {month} %}}"
+    assert states()["Suspend"]["TimeoutSeconds"] == expected
+
+
 def test_a_launch_with_the_longest_token_stays_within_what_ecs_takes_as_overrides() -> None:
     overrides = json.dumps(states()["Launch"]["Arguments"]["Overrides"])
     token = 2_048

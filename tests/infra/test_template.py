@@ -22,7 +22,7 @@ PARAMETERS = {
     "CpuArchitecture", "UseSpot", "SandboxImage", "SandboxBackend", "Concurrency", "LogRetentionDays",
     "RunRetentionDays", "AlarmEmail", "CorsOrigins", "TaskCpu", "TaskMemory", "WebSocketManagementBase",
     "PublicWebSocketUrl", "ModelProvider", "AllowBedrock", "FallbackModel", "ModelPrices", "BedrockEndpoint",
-    "EgressAllowed", "EgressRegistries", "EgressPrivate",
+    "EgressAllowed", "EgressRegistries", "EgressPrivate", "ApprovalWaitSeconds",
 }  # fmt: skip
 OUTPUTS = {
     "ApiUrl", "WebSocketUrl", "RunsTable", "EventsTable", "ConnectionsTable", "IdempotencyTable", "ArtifactsBucket",
@@ -43,6 +43,8 @@ ROUTES = OPEN_ROUTES | {
     "POST /runs/{run_id}/cancel",
     "POST /runs/{run_id}/budget",
     "POST /runs/{run_id}/messages",
+    "POST /runs/{run_id}/approvals/{approval_id}",
+    "POST /runs/{run_id}/pause",
     "POST /runs/{run_id}/resume",
     "GET /usage",
     "POST /tickets",
@@ -177,7 +179,7 @@ def test_a_sandbox_gets_its_variables_and_the_model_key_only_as_a_secret() -> No
         "RUNS_TABLE", "EVENTS_TABLE", "ARTIFACTS_BUCKET", "RUN_SECRETS_KEY_ID", "GITHUB_URL", "ANTHROPIC_BASE_URL",
         "SANDPIPER_SANDBOX", "MODEL_PROVIDER", "ALLOW_BEDROCK", "FALLBACK_MODEL", "MODEL_PRICES",
         "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
-        "EGRESS_ALLOWED", "EGRESS_REGISTRIES", "EGRESS_PRIVATE",
+        "EGRESS_ALLOWED", "EGRESS_REGISTRIES", "EGRESS_PRIVATE", "APPROVAL_WAIT_SECONDS",
     }  # fmt: skip
     assert [secret["Name"] for secret in container["Secrets"]] == ["ANTHROPIC_API_KEY"]
     required = {name.upper() for name, field in SandboxSettings.model_fields.items() if field.is_required()}

@@ -102,6 +102,7 @@ class Startup:
             "BedrockEndpoint": bedrock or model_url,
             "GitHubUrl": self.environment.get("GITHUB_URL", ""),
             "GitHubApiUrl": self.environment.get("GITHUB_API_URL", ""),
+            "ApprovalWaitSeconds": self.environment.get("APPROVAL_WAIT_SECONDS", ""),
             "SandboxBackend": self.environment.get("SANDPIPER_SANDBOX", ""),
             "EgressAllowed": self.environment.get("EGRESS_ALLOWED", ""),
             "EgressRegistries": self.environment.get("EGRESS_REGISTRIES", ""),

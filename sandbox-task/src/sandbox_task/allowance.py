@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from sandpiper import limits
@@ -10,7 +11,7 @@ from sandpiper.logic import budgets
 from sandpiper.models.run import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sandpiper.models.run import LimitName, Usage
     from sandpiper.models.spec import RunSpec
@@ -30,6 +31,17 @@ class Allowance:
         self._spec, self._clock = spec, clock
         self._started = clock() - seconds_before
         self._raised = Budget()
+        self._still_since: float | None = None
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Time that is spent waiting for a person is not working time."""
+        self._still_since = self._clock()
+        try:
+            yield
+        finally:
+            waited, self._still_since = self._clock() - self._still_since, None
+            self._started += waited
 
     def raise_to(self, budget: Budget) -> None:
         self._raised = budget
@@ -44,7 +56,8 @@ class Allowance:
 
     @property
     def seconds_used(self) -> float:
-        return self._clock() - self._started
+        still = self._still_since
+        return (self._clock() if still is None else still) - self._started
 
     def time_is_up(self) -> bool:
         return self.seconds_used >= self.timeout_seconds

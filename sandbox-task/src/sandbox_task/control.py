@@ -81,6 +81,8 @@ class Control:
         elif run.cancel_requested:
             self._stop.request("cancelled")
         self._hand_on(run)
+        if self._inbox is not None and self._inbox.interrupts:
+            self._stop.request("paused")
         if self._allowance is not None and self._allowance.time_is_up():
             self._stop.request("timed_out")
 

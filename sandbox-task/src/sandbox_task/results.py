@@ -54,6 +54,7 @@ class Results:
                 suspend_reason=ending.wait.reason if ending.wait else None,
                 question=ending.wait.question if ending.wait else None,
                 exhausted=ending.wait.exhausted if ending.wait else None,
+                approval=ending.wait.approval if ending.wait else None,
                 limits=work.allowance.in_force if ending.wait else None,
                 inbox_seen=work.inbox.seen,
                 plan=work.plan,

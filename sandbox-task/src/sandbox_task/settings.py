@@ -11,6 +11,7 @@ from pydantic import Field, Json, SecretStr, field_validator, model_validator
 from sandbox_task.isolation.egress.hosts import parse_patterns
 from sandbox_task.isolation.egress.policy import parse_exceptions
 from sandbox_task.model.catalogue import Prices
+from sandpiper import limits
 from sandpiper.models.base import Model
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Settings(Model):
     egress_allowed: tuple[str, ...] = ("*",)
     egress_private: tuple[str, ...] = ()
     egress_registries: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    approval_wait_seconds: int = limits.APPROVAL_WAIT_SECONDS
     commit_author_name: str = "Sandpiper"
     commit_author_email: str = "sandpiper@users.noreply.github.com"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Reason = Literal["cancelled", "timed_out", "fenced", "terminated"]
+Reason = Literal["cancelled", "timed_out", "fenced", "terminated", "paused"]
 
 
 class Stopped(Exception):
@@ -25,7 +25,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._set = threading.Event()
+        self._set, self._told = threading.Event(), threading.Event()
         self._reason: Reason | None = None
         self._listeners: list[Callable[[], None]] = []
 
@@ -45,6 +45,11 @@ class Stop:
             listeners = tuple(self._listeners)
         for listener in listeners:
             listener()
+        self._told.set()
+
+    def settle(self) -> None:
+        """Returns when whoever listens has been told, so that nothing which begins now is broken off by it."""
+        self._told.wait()
 
     @contextmanager
     def listening(self, listener: Callable[[], None]) -> Iterator[None]:

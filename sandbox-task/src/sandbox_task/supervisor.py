@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sandbox_task.agent.approvals import Approvals
 from sandbox_task.allowance import Allowance
+from sandbox_task.asking import Asking
 from sandbox_task.checkpoint import Checkpoints
 from sandbox_task.control import Control
 from sandbox_task.inbox import Inbox
@@ -141,9 +143,17 @@ class Supervisor:
         try:
             work.perform()
         except Suspended as wait:
-            work.checkpoint(wait, self._key("log.txt"))
-            return Ending("suspended", wait=wait)
+            return self._suspended(work, wait)
+        except Stopped as stopped:
+            if stopped.reason != "paused":
+                raise
+            self._stop.settle()
+            return self._suspended(work, Suspended("paused", "The run was paused in the middle of its work."))
         return Ending("completed")
+
+    def _suspended(self, work: Work, wait: Suspended) -> Ending:
+        work.checkpoint(wait, self._key("log.txt"))
+        return Ending("suspended", wait=wait)
 
     def _prepare(self) -> Work:
         spec = self._load_spec()
@@ -184,6 +194,7 @@ class Supervisor:
             gateway=gateway,
             find_policy=partial(policy_for_run, self._settings, environ=os.environ),
             publisher=self._publisher(spec, wall),
+            approvals=self._approvals(spec, wall, allowance, inbox),
             github_token=secrets.get("github_token"),
             left_off=left_off,
         )
@@ -203,6 +214,20 @@ class Supervisor:
             self._settings.attempt,
             self._rooms.private,
             self._redactor,
+        )
+
+    def _approvals(self, spec: RunSpec, wall: Wall, allowance: Allowance, inbox: Inbox) -> Approvals:
+        run_id, attempt = self._settings.run_id, self._settings.attempt
+        return Approvals(
+            run_id,
+            spec.trust_level,
+            wall.workspace,
+            inbox,
+            self._stop,
+            allowance,
+            announce=Asking(self._services.runs, run_id, attempt, self._reporter, self._redactor),
+            now=self._services.clock.now,
+            wait_seconds=self._settings.approval_wait_seconds,
         )
 
     def _publisher(self, spec: RunSpec, wall: Wall) -> Publisher:
@@ -248,8 +273,10 @@ class Supervisor:
         self._reporter.flush()
         if self._stop.is_fenced:
             return FENCED
-        outcome = "suspended" if final.outcome == "suspended" else "finished"
-        self._services.workflow.succeed(self._token, {"outcome": outcome, "result_key": key})
+        answer = {"outcome": "finished", "result_key": key}
+        if final.outcome == "suspended":
+            answer |= {"outcome": "suspended", "reason": final.suspend_reason or "paused"}
+        self._services.workflow.succeed(self._token, answer)
         return REPORTED
 
     def _hand_over(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sandpiper.models.run import LimitName, SuspendReason
+    from sandpiper.models.run import ApprovalRequest, LimitName, SuspendReason
 
 
 class Suspended(Exception):
@@ -18,9 +18,11 @@ class Suspended(Exception):
         *,
         question: str | None = None,
         exhausted: LimitName | None = None,
+        approval: ApprovalRequest | None = None,
     ) -> None:
         super().__init__(message)
         self.reason: SuspendReason = reason
         self.message = message
         self.question = question
         self.exhausted: LimitName | None = exhausted
+        self.approval = approval

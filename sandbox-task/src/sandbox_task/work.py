@@ -22,6 +22,7 @@ from sandbox_task.gate.checks import Selection, declared_checks, gate_mode, sele
 from sandbox_task.gate.gate import Gate, GateState
 from sandbox_task.progress import Progress
 from sandbox_task.stories import recording
+from sandbox_task.suspension import Suspended
 from sandbox_task.workspace.git_relay import remote_config
 from sandbox_task.workspace.repository import Repository
 from sandpiper import limits
@@ -29,6 +30,7 @@ from sandpiper.errors import RunError
 from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec
 
 if TYPE_CHECKING:
+    from sandbox_task.agent.approvals import Approvals
     from sandbox_task.allowance import Allowance
     from sandbox_task.checkpoint import Checkpoints
     from sandbox_task.inbox import Inbox
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from sandbox_task.publishing import Publisher
     from sandbox_task.reporter import Reporter
     from sandbox_task.stopping import Stop
-    from sandbox_task.suspension import Suspended
     from sandpiper.models.run import GateReport, Plan, Usage
 
 _REPLY_TOKENS = 16_384
@@ -63,6 +64,7 @@ class Work:
     gateway: Gateway
     find_policy: FindPolicy
     publisher: Publisher
+    approvals: Approvals
     github_token: str | None
     left_off: Checkpoint | None = None
     progress: Progress = field(default_factory=Progress)
@@ -193,7 +195,7 @@ class Work:
         self.nested = NestedInstructions(repository, root=self.wall.workspace, shown=shown)
         self.agent = Agent(
             self.model,
-            Toolbox(tools, self.sink, self.stop, on_path=self.nested.for_path),
+            Toolbox(tools, self.sink, self.stop, on_path=self.nested.for_path, approvals=self.approvals),
             self.planning,
             self.sink,
             system=prompting.system_prompt(self.spec, self.wall),
@@ -248,7 +250,7 @@ class Work:
         """The agent's turns, and afterwards the tree that they have led to."""
         if self.agent is None:
             raise AssertionError("the agent has not been started")
-        self.progress.at_work = True
+        self.progress.at_work = self.inbox.may_interrupt = True
         with self.progress.phase("agent"):
             finish = self.agent.work(message)
         self.progress.summary = finish.summary
@@ -294,6 +296,8 @@ class Work:
 
     def _check(self, repository: Repository, settings: Options, gate: Gate) -> GateReport:
         tree = str(self.progress.tree)
+        if self.inbox.is_paused:
+            raise Suspended("paused", "The run was paused before its checks.")
         with self.progress.phase("gate"):
             if tree == repository.start_tree:
                 report = gate.skip("Nothing was changed, so there is nothing to check.")
@@ -306,6 +310,7 @@ class Work:
         return select_checks(settings, self.plan, repository, str(self.progress.tree))
 
     def _publish(self, repository: Repository, gate: GateReport) -> None:
+        self.inbox.may_interrupt = False  # what others see is done whole
         with self.progress.phase("push"):
             self.publisher.publish(repository, self.progress, gate, self._words)
 

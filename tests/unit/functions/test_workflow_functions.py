@@ -44,7 +44,7 @@ def test_a_run_goes_through_the_steps_of_the_state_machine(world: World, capsys:
     assert act("prepare", run_id) == {
         "cancelled": False,
         "attempt": 1,
-        "token_timeout_seconds": 1500,
+        "token_timeout_seconds": 2100,
         "capacity": "FARGATE",
     }
     assert act("recover", run_id, error="SandboxLost", cause="gone") == {"again": True}

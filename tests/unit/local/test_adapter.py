@@ -163,11 +163,13 @@ def test_a_timeout_that_is_an_expression_becomes_a_number_at_any_depth() -> None
     machine = {
         "States": {
             "Plain": {"Type": "Task", "TimeoutSeconds": 5},
+            "Chosen": {"Type": "Task", "TimeoutSeconds": "{% $states.input.reason = 'a1' ? 60 : 3600 %}"},
             "Fan": {"Type": "Map", "ItemProcessor": inner},
             "Both": {"Type": "Parallel", "Branches": [inner]},
         }
     }
     states = json.loads(with_fixed_timeouts(json.dumps(machine).encode()))["States"]
     assert states["Plain"]["TimeoutSeconds"] == 5
+    assert states["Chosen"]["TimeoutSeconds"] == 3600
     assert states["Fan"]["ItemProcessor"]["States"]["Deep"]["TimeoutSeconds"] == LONGEST_TASK_SECONDS
     assert states["Both"]["Branches"][0]["States"]["Deep"]["TimeoutSeconds"] == LONGEST_TASK_SECONDS

@@ -169,12 +169,12 @@ def test_the_resume_of_one_pause_is_no_answer_to_the_next(world: World) -> None:
 # all of them
 
 
-@pytest.mark.parametrize("ask", ["grant", "say", "resume"])
+@pytest.mark.parametrize("ask", ["grant", "say", "resume", "pause"])
 def test_nothing_is_asked_of_a_run_that_has_ended_or_is_not_ones_own(world: World, ask: str) -> None:
     run_id = world.running()
 
     def asked(identity: object) -> object:
-        extra = {"grant": [Budget(max_turns=99)], "say": ["Hello"], "resume": []}[ask]
+        extra = {"grant": [Budget(max_turns=99)], "say": ["Hello"], "resume": [], "pause": []}[ask]
         return getattr(world.controls, ask)(run_id, *extra, identity)
 
     with pytest.raises(NotFound):

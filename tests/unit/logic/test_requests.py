@@ -111,16 +111,34 @@ def test_the_body_of_seed_002_becomes_a_spec_that_says_what_has_no_effect() -> N
         ({"temperature": 0.0}, True),
         ({"create_pr": True}, True),
         ({"create_pr": False}, False),
-        ({"trust_level": "strict"}, True),
-        ({"trust_level": "trusted"}, False),
-        ({"permission_mode": "plan"}, True),
-        ({"permission_mode": "acceptEdits"}, False),
+        ({"trust_level": "strict"}, False),
+        ({"permission_mode": "plan"}, False),
+        ({"approvals": True}, False),
     ],
 )
 def test_an_option_without_effect_is_named_unless_it_asks_for_what_happens_anyway(
     option: dict[str, Any], *, is_named: bool
 ) -> None:
     assert spec({"task": "Fix it", **option}).unused_options == (tuple(option) if is_named else ())
+
+
+@pytest.mark.parametrize(
+    ("options", "trust"),
+    [
+        ({}, "balanced"),
+        ({"approvals": True}, "balanced"),
+        ({"approvals": False}, "trusted"),
+        ({"approvals": False, "trustLevel": "strict"}, "trusted"),
+        ({"trustLevel": "strict"}, "strict"),
+        ({"permission_mode": "bypassPermissions"}, "trusted"),
+        ({"permission_mode": "plan"}, "strict"),
+        ({"permission_mode": "acceptEdits"}, "balanced"),
+        ({"permission_mode": "default"}, "balanced"),
+        ({"permission_mode": "bypassPermissions", "trust_level": "balanced"}, "balanced"),
+    ],
+)
+def test_what_is_asked_about_follows_from_any_of_the_options_that_say_it(options: dict[str, Any], trust: str) -> None:
+    assert spec({"task": "Fix it", **options}).trust_level == trust
 
 
 @pytest.mark.parametrize(

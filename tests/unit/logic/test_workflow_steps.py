@@ -123,7 +123,7 @@ def test_preparing_counts_the_attempt_stores_the_spec_and_leaves_the_line(world:
     run_id = world.start()
     world.acquire(run_id)
     prepared = world.steps.prepare(run_id)
-    assert (prepared.cancelled, prepared.attempt, prepared.token_timeout_seconds) == (False, 1, 300 + 900 + 300)
+    assert (prepared.cancelled, prepared.attempt, prepared.token_timeout_seconds) == (False, 1, 300 + 900 + 600 + 300)
     assert RunSpec.model_validate_json(world.blobs.get(f"runs/{run_id}/spec.json")) == SPEC
     assert world.status(run_id) == "provisioning"
     assert world.last_event(run_id) == ("run_dispatched", {"attempt": 1})
@@ -264,16 +264,16 @@ def test_the_state_machine_waits_longer_for_a_run_that_was_given_more_time(world
     run_id, _ = world.suspended(PAUSED)
     world.controls.grant(run_id, Budget(timeout_seconds=1800), ANN)
     world.acquire(run_id)
-    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 300
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 600 + 300
 
 
 def test_a_run_that_was_given_more_time_while_it_worked_goes_on_and_has_lost_nothing(world: World) -> None:
     run_id = world.running()
     world.controls.grant(run_id, Budget(timeout_seconds=1800), ANN)
-    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 900 + 300
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 900 + 600 + 300
     assert world.steps.recover(run_id, "States.Timeout", "")
     assert world.get(run_id).losses == 0
-    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 300
+    assert world.steps.prepare(run_id).token_timeout_seconds == 300 + 1800 + 600 + 300
     assert not world.steps.recover(run_id, "States.Timeout", "")
 
 

@@ -29,6 +29,17 @@ def test_the_working_time_of_earlier_attempts_counts_and_the_waiting_between_the
     assert allowance.exceeded(Usage()) is None
 
 
+def test_waiting_for_a_person_is_no_working_time() -> None:
+    seconds = [0.0]
+    allowance = Allowance(RunSpec(task="t", timeout_seconds=100), clock=lambda: seconds[0])
+    seconds[0] += 60
+    with allowance.standing_still():
+        seconds[0] += 500
+        assert (allowance.seconds_used, allowance.time_is_up()) == (60, False)
+    seconds[0] += 10
+    assert allowance.seconds_used == 70
+
+
 def _request(n: int, text: str) -> ControlRequest:
     return ControlRequest(n=n, action="message", by="ann", at=datetime(2026, 1, 1, tzinfo=UTC), data={"text": text})
 

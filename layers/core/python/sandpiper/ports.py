@@ -78,8 +78,11 @@ class Runs(Protocol):
         allowed: Iterable[Status] | None = None,
         event: EventType | None = None,
         key: str | None = None,
+        changes: Mapping[str, Any] | None = None,
     ) -> ControlRequest:
         """Number and store a request (`action`, `by`, `data`), and an event with `n`, `by` and the data if named.
+
+        `changes` of the run are part of the same write.
 
         The same `key` stores one request, however often it is sent. Raises NotFound; Conflict if the status is none of
         `allowed`, or if the key was used for something else.

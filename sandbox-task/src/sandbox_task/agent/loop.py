@@ -21,6 +21,7 @@ from sandbox_task.model.port import (
     ToolResult,
     TryFailed,
 )
+from sandbox_task.stopping import Stopped
 from sandbox_task.suspension import Suspended
 from sandpiper import limits
 from sandpiper.errors import RunError
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _NUDGE = "Go on with the task by calling tools. When it is done, or if you can't go on, call `finish`."
 _CUT_OFF = "This call was cut off because the reply got too long. Make it again, in smaller parts."
 _CUT_OFF_WORDS = "Your reply was cut off because it got too long. Go on, in smaller parts."
+_BROKEN_OFF = "The run was paused while this was done, so it may be done in part. Look before you do it again."
 _NOT_DONE = "Not accepted: another call of this turn failed. Look at it, and finish when all is well."
 _ASKED = "Not accepted: you asked a question in the same turn. Read the answer, and finish when all is well."
 
@@ -84,7 +86,9 @@ class Agent:
 
     def _turn(self) -> list[ToolCall]:
         """One reply of the model, within every limit. What it calls for."""
+        self._stop.check()
         self._hear()  # before a limit makes the run wait: what the journal does not have is lost
+        self._rest_if_paused()
         self._check_limits()
         self._make_room()
         turn = self.journal.usage.turns + 1
@@ -95,8 +99,11 @@ class Agent:
         self._tell(reply, turn)
         return self._take(reply)
 
+    def _rest_if_paused(self) -> None:
+        if self._inbox.is_paused:
+            raise Suspended("paused", "The run was paused.")
+
     def _check_limits(self) -> None:
-        self._stop.check()
         if exceeded := self._allowance.exceeded(self.journal.usage):
             usage = self.journal.usage.model_dump()
             self._sink.emit("agent_budget_exhausted", reason=exceeded.words, limit=exceeded.limit, usage=usage)
@@ -195,9 +202,10 @@ class Agent:
         return Finish(status="done", summary=said)
 
     def _act(self, calls: list[ToolCall]) -> Finish | None:
-        """Make the calls and say what came of them."""
+        """Make the calls and say what came of them. What is done is noted at once: the next may have to wait."""
         self._silent = 0
-        self._make(calls)
+        for step in self._toolbox.steps(calls):
+            self._perform(step)
         by_call = {result.call_id: result for result in self.journal.results}
         finish = self._toolbox.take_finish()
         failed = [result.call_id for result in by_call.values() if result.is_error]
@@ -208,19 +216,23 @@ class Agent:
         self._say(*(by_call[call.id] for call in calls), *self._notes(calls, by_call))
         return finish
 
-    def _make(self, calls: list[ToolCall]) -> None:
-        """Questions come late and one by one: the run may have to wait for an answer, and keeps those that it has."""
-        self._perform([call for call in calls if call.name not in (AskUser.name, FinishTool.name)])
-        for question in (call for call in calls if call.name == AskUser.name):
-            self._perform([question])
-        self._perform([call for call in calls if call.name == FinishTool.name])
-
     def _perform(self, calls: list[ToolCall]) -> None:
         done = {result.call_id for result in self.journal.results}
         refused = {call.id: why for call in calls if (why := self._watch.refusal(call))}
         made = [call for call in calls if call.id not in done | refused.keys()]
-        results = [*self._toolbox.call_all(made), *(_refuse(c, refused[c.id]) for c in calls if c.id in refused)]
+        results = [*self._make(made), *(_refuse(c, refused[c.id]) for c in calls if c.id in refused)]
         self._update(results=(*self.journal.results, *results), plan=self._planning.plan)
+
+    def _make(self, calls: list[ToolCall]) -> list[ToolResult]:
+        """A pause comes between two calls, or breaks off the one in hand, which is not made again of itself."""
+        if calls:
+            self._rest_if_paused()
+        try:
+            return self._toolbox.call_all(calls)
+        except Stopped as stopped:
+            if stopped.reason == "paused":
+                self._update(results=(*self.journal.results, *(_refuse(call, _BROKEN_OFF) for call in calls)))
+            raise
 
     def _notes(self, calls: Iterable[ToolCall], results: dict[str, ToolResult]) -> list[Text]:
         """What the agent should know beside the results: that it goes in circles, that it should plan anew."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event
 
-_NESTED = frozenset({"spec", "result", "error", "budget", "usage"})
+_NESTED = frozenset({"spec", "result", "error", "budget", "usage", "approval"})
 
 
 def expiry(moment: datetime, days: int) -> int:

@@ -131,6 +131,7 @@ class DynamoRuns:
         allowed: Iterable[Status] | None = None,
         event: EventType | None = None,
         key: str | None = None,
+        changes: Mapping[str, Any] | None = None,
     ) -> ControlRequest:
         asked = ControlRequest.model_validate({"at": self._clock.now(), **request, "n": 0})
         possible, stored = None if allowed is None else frozenset(allowed), asked
@@ -145,7 +146,8 @@ class DynamoRuns:
             if possible is not None:
                 _refuse_change(run, possible, None)
             stored = asked.model_copy(update={"n": run.last_inbox + 1})
-            return self._storing(run, stored, event, key)
+            plan = self._storing(run, stored, event, key)
+            return plan._replace(changes={**plan.changes, **(changes or {})})
 
         self._rewrite(run_id, decide)
         return stored

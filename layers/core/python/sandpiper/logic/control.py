@@ -8,10 +8,10 @@ the wish and goes on by itself. Whoever is second sees the other's write, and a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from sandpiper.errors import Conflict, Fenced
-from sandpiper.logic import budgets, statuses
+from sandpiper.errors import Conflict, Fenced, NotFound
+from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.access import own_run
 from sandpiper.models.events import NewEvent
 from sandpiper.models.run import Budget
@@ -27,6 +27,19 @@ _INSTEAD = {
     "awaiting_approval": "waits for an approval: approve or reject it",
     "budget_exhausted": "has used up its budget: raise it",
 }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To a request for approval. With the scope `run` the same kind of risk is not asked about again."""
+
+    decision: Literal["approve", "reject"]
+    note: str | None = None
+    scope: Literal["call", "run"] = "call"
+
+    def data(self, approval_id: str, kind: str) -> dict[str, str]:
+        given = {"approval_id": approval_id, "decision": self.decision, "scope": self.scope, "kind": kind}
+        return given | ({"note": self.note} if self.note else {})
 
 
 @dataclass(frozen=True)
@@ -68,12 +81,42 @@ class Controls:
             self._wake(run)
         return message, run
 
+    def answer(self, run_id: str, approval_id: str, answer: Answer, identity: Identity) -> Run:
+        """Approve or reject what the run has asked for. Raises NotFound, Conflict for a second, other answer."""
+        run = own_run(self.runs, run_id, identity)
+        if known := suspension.answer_to(approval_id, self.runs.controls(run_id, after=0)):
+            _refuse_another(known, answer.data(approval_id, str(known.data.get("kind"))))
+        else:
+            self._store_answer(run, approval_id, answer, identity)
+        run = self.runs.get(run_id)
+        asked = run.result.approval if run.result else None
+        if run.suspend_reason == "awaiting_approval" and asked and asked.id == approval_id:
+            self._wake(run)
+        return run
+
+    def pause(self, run_id: str, identity: Identity, *, now: bool = False) -> Run:
+        """A run at work is suspended after the command in hand, or in the middle of it. Raises NotFound, Conflict."""
+        run = own_run(self.runs, run_id, identity)
+        _refuse_ended(run)
+        if run.status == "suspended":
+            return run
+        if run.status == "queued":
+            raise Conflict(f"Run {run_id} waits in line: there is nothing to pause yet.")
+        resumed = max((request.n for request in self._inbox(run) if request.action == "resume"), default=0)
+        self.runs.put_control(
+            run_id,
+            {"action": "pause", "by": identity.user, "data": {"now": now}},
+            allowed=("provisioning", "running"),
+            key=f"pause:{resumed}:{now}",
+        )
+        return self.runs.get(run_id)
+
     def resume(self, run_id: str, identity: Identity) -> Run:
-        """A paused run goes on; one that runs is left as it is. Raises NotFound, Conflict. Safe to repeat."""
+        """A paused run goes on, and a pause that has not come about yet is taken back. Raises NotFound, Conflict."""
         run = own_run(self.runs, run_id, identity)
         _refuse_ended(run)
         if run.status != "suspended":
-            return run
+            return self._take_back_pause(run, identity)
         if instead := _INSTEAD.get(run.suspend_reason or ""):
             raise Conflict(f"Run {run_id} {instead}.")
         request = {"action": "resume", "by": identity.user, "data": {"attempt": run.attempt}}
@@ -81,6 +124,33 @@ class Controls:
         run = self.runs.get(run_id)
         self._wake(run)
         return run
+
+    def _store_answer(self, run: Run, approval_id: str, answer: Answer, identity: Identity) -> None:
+        _refuse_ended(run)
+        if run.approval is None or run.approval.id != approval_id:
+            raise NotFound(f"Run {run.run_id} has not asked for an approval {approval_id}.")
+        self.runs.put_control(
+            run.run_id,
+            {"action": answer.decision, "by": identity.user, "data": answer.data(approval_id, run.approval.kind)},
+            allowed=statuses.LIVE,
+            event="approval_resolved",
+            key=f"approval:{approval_id}",
+            changes={"approval": None},
+        )
+
+    def _take_back_pause(self, run: Run, identity: Identity) -> Run:
+        pause = suspension.open_pause(self._inbox(run))
+        if pause is None:
+            return run
+        request = {"action": "resume", "by": identity.user, "data": {"attempt": run.attempt}}
+        self.runs.put_control(run.run_id, request, key=f"resume:{run.attempt}:{pause.n}")
+        run = self.runs.get(run.run_id)
+        if run.suspend_reason == "paused":
+            self._wake(run)
+        return run
+
+    def _inbox(self, run: Run) -> list[ControlRequest]:
+        return self.runs.controls(run.run_id, after=0)
 
     def _request_cancel(self, run: Run, identity: Identity) -> Run:
         _refuse_ended(run)
@@ -114,6 +184,11 @@ def _granted(run: Run, wanted: Budget, by: str) -> Revision | None:
         "new": {name: after[name] for name in changed},
     }
     return Revision({"budget": budget}, [NewEvent(type="agent_budget_extended", data=data)])
+
+
+def _refuse_another(known: ControlRequest, wanted: dict[str, str]) -> None:
+    if known.data != wanted:
+        raise Conflict(f"This was answered already, by {known.by}: {known.data.get('decision')}.")
 
 
 def _seen(run: Run) -> int:

@@ -46,7 +46,8 @@ def decide(run: Run, ending: Ending, result: RunResult | None) -> Outcome:
     if result is not None and result.outcome != "suspended":
         return Outcome(result.outcome, result.error or _ERROR_OF_STATUS.get(result.outcome), result)
     status, error = _without_a_word(run, ending)
-    kept = result and result.model_copy(update={"outcome": status, "suspend_reason": None, "question": None})
+    nothing_asked = {"suspend_reason": None, "question": None, "approval": None}
+    kept = result and result.model_copy(update={"outcome": status, **nothing_asked})
     return Outcome(status, error, kept)
 
 

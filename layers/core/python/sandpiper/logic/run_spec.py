@@ -13,9 +13,6 @@ from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec, TaskType, TrustLevel
 # asks for what happens anyway.
 _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
     "temperature": (),
-    "approvals": (False,),
-    "trust_level": ("trusted",),
-    "permission_mode": ("default", "acceptEdits", "bypassPermissions"),
     "create_pr": (False,),
     "auto_deploy": (False,),
     "worker_name": (),
@@ -64,7 +61,7 @@ def _spec(
         base=what.base,
         paths=tuple(what.paths or ()),
         commit=_commits(kind, how),
-        trust_level=how.get("trust_level") or _TRUST_OF_MODE.get(how.get("permission_mode", ""), "balanced"),
+        trust_level=_trust(how),
         unused_options=tuple(
             name for name, as_it_is in _WITHOUT_EFFECT.items() if name in how and how[name] not in as_it_is
         ),
@@ -73,6 +70,14 @@ def _spec(
 
 def _commits(kind: TaskType, how: dict[str, Any]) -> bool:
     return kind not in READ_ONLY_TASKS and how.get("should_commit", True) and not how.get("skip_commit", False)
+
+
+def _trust(how: dict[str, Any]) -> TrustLevel:
+    """Who wants no approvals is asked for none; else the level that was named comes before the mode."""
+    if how.get("approvals") is False:
+        return "trusted"
+    named: TrustLevel | None = how.get("trust_level")
+    return named or _TRUST_OF_MODE.get(how.get("permission_mode", ""), "balanced")
 
 
 def _repo_url(repo: str | None, rules: RepoRules, prefix: str) -> str | None:

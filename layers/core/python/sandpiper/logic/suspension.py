@@ -7,25 +7,40 @@ from typing import TYPE_CHECKING
 from sandpiper.logic import budgets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sandpiper.models.run import ControlRequest, Run
-
-_ANSWERS = {
-    "paused": frozenset({"resume"}),
-    "awaiting_input": frozenset({"message"}),
-    "awaiting_approval": frozenset({"approve", "reject"}),
-}
 
 
 def is_over(run: Run, unseen: Sequence[ControlRequest]) -> bool:
     """`unseen` is what came into the inbox after its sandbox had looked for the last time."""
-    if run.suspend_reason == "budget_exhausted":
-        return not budgets.used_up(run)
-    return any(_answers(request, run) for request in unseen)
+    match run.suspend_reason:
+        case "budget_exhausted":
+            return not budgets.used_up(run)
+        case "awaiting_approval":
+            asked = run.result.approval if run.result else None
+            return asked is not None and answer_to(asked.id, unseen) is not None
+        case "awaiting_input":
+            return any(request.action == "message" for request in unseen)
+        case _:
+            return _is_resumed(run, unseen)
 
 
-def _answers(request: ControlRequest, run: Run) -> bool:
+def answer_to(approval_id: str, requests: Iterable[ControlRequest]) -> ControlRequest | None:
+    answers = (request for request in requests if request.action in {"approve", "reject"})
+    return next((answer for answer in answers if answer.data.get("approval_id") == approval_id), None)
+
+
+def open_pause(requests: Iterable[ControlRequest]) -> ControlRequest | None:
+    """The wish to pause that no later wish to go on has taken back."""
+    last = None
+    for request in sorted(requests, key=lambda request: request.n):
+        if request.action in {"pause", "resume"}:
+            last = request
+    return last if last and last.action == "pause" else None
+
+
+def _is_resumed(run: Run, unseen: Sequence[ControlRequest]) -> bool:
     # A resumed run may suspend again before it has looked: the request that resumed it is no answer to that.
-    of_this_attempt = request.data.get("attempt", run.attempt) == run.attempt
-    return request.action in _ANSWERS.get(run.suspend_reason or "", ()) and of_this_attempt
+    resumes = [r for r in unseen if r.action == "resume" and r.data.get("attempt", run.attempt) == run.attempt]
+    return bool(resumes) and open_pause(unseen) is None

@@ -20,7 +20,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
-from sandpiper.logic.outcomes import TIMEOUTS, Ending, Outcome, decide, stored_result, used_so_far
+from sandpiper.logic.outcomes import TIMEOUTS, UNANSWERED, Ending, Outcome, decide, stored_result, used_so_far
 from sandpiper.models.events import NewEvent
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Steps:
         self.runs.change(
             run_id,
             allowed=("provisioning", "running"),
-            changes={"status": "queued", "losses": run.losses + (error not in TIMEOUTS)},
+            changes={"status": "queued", "losses": run.losses + (error not in TIMEOUTS), "approval": None},
             events=[NewEvent(type="run_recovered", data=data)],
         )
         return True
@@ -129,7 +129,10 @@ class Steps:
 
     def _note_suspension(self, run: Run, token: str, result: RunResult | None) -> Run:
         reason = (result.suspend_reason if result else None) or "paused"
-        data = {"reason": reason, "question": result and result.question, "exhausted": result and result.exhausted}
+        data: dict[str, Any] = {"reason": reason}
+        if result:
+            approval_id = result.approval.id if result.approval else None
+            data |= {"question": result.question, "exhausted": result.exhausted, "approval_id": approval_id}
         told = NewEvent(type="run_suspended", data={name: value for name, value in data.items() if value})
         return self.runs.change(
             run.run_id,
@@ -202,11 +205,15 @@ class Steps:
             "checkpoint_key": None,
             "resume_token": None,
             "queue_position": None,
+            "approval": None,
             "ended_at": self.clock.now(),
         }
         try:
             return self.runs.change(
-                run.run_id, allowed=statuses.LIVE, changes=changes, events=[_end_event(outcome, ending)]
+                run.run_id,
+                allowed=statuses.LIVE,
+                changes=changes,
+                events=[*_expired(run, outcome), _end_event(outcome, ending)],
             )
         except Conflict:
             return self.runs.get(run.run_id)
@@ -222,7 +229,14 @@ class Steps:
 def _token_seconds(run: Run) -> int:
     """The outer clock of an attempt: longer than its working time, which the sandbox itself keeps."""
     worked = budgets.in_force(run.spec, run.budget).timeout_seconds or run.spec.timeout_seconds
-    return limits.PROVISIONING_SECONDS + worked + limits.FINISHING_SECONDS
+    return limits.PROVISIONING_SECONDS + worked + limits.APPROVAL_WAITING_SECONDS + limits.FINISHING_SECONDS
+
+
+def _expired(run: Run, outcome: Outcome) -> list[NewEvent]:
+    """What nobody answered in all the time that a suspended run waits."""
+    if run.approval is None or outcome.error is not UNANSWERED:
+        return []
+    return [NewEvent(type="approval_expired", data={"approval_id": run.approval.id})]
 
 
 def _end_event(outcome: Outcome, ending: Ending) -> NewEvent:

@@ -192,6 +192,20 @@ class BudgetRequest(RequestModel):
     timeout_seconds: Annotated[int, Field(ge=1, le=limits.MAX_RAISED_TIMEOUT_SECONDS), Whole] | None = None
 
 
+class ApprovalAnswer(RequestModel):
+    """To what a run has asked for. `scope: "run"`: the same kind of risk is not asked about again."""
+
+    decision: Literal["approve", "reject"]
+    note: Annotated[str, Field(min_length=1, max_length=limits.MAX_NOTE_CHARS)] | None = None
+    scope: Literal["call", "run"] = "call"
+
+
+class PauseRequest(RequestModel):
+    """`now` interrupts the command in hand."""
+
+    now: bool = False
+
+
 class MessageRequest(RequestModel):
     """Words for a run that is under way, or the answer to its question."""
 

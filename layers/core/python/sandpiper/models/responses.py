@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sandpiper.models.events import EventType
 from sandpiper.models.run import (
+    ApprovalRequest,
     Budget,
     CommitInfo,
     DiffStat,
@@ -81,6 +82,7 @@ class RunView(ResponseModel):
     status: Status
     suspend_reason: SuspendReason | None
     question: Annotated[str | None, Field(description="what it waits to be told; answer with a message")]
+    approval: Annotated[ApprovalRequest | None, Field(description="what it asks for; answer by its id")]
     type: TaskType
     task: str
     repo: str | None

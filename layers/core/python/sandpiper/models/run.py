@@ -15,6 +15,7 @@ Status = Literal[
 ]  # fmt: skip
 SuspendReason = Literal["paused", "awaiting_approval", "awaiting_input", "budget_exhausted"]
 GateStatus = Literal["passed", "failed", "skipped"]
+RiskLevel = Literal["low", "medium", "high"]
 CheckStatus = Literal["passed", "failed", "known_broken"]
 Severity = Literal["critical", "major", "minor", "info"]
 LimitName = Literal["max_turns", "max_cost_usd", "max_total_tokens", "timeout_seconds"]
@@ -154,6 +155,18 @@ class Budget(Model):
     timeout_seconds: int | None = None
 
 
+class ApprovalRequest(Model):
+    """What a person is asked before a call is made. `kind` is what "approve for the rest of the run" is about."""
+
+    id: str
+    tool: str
+    shown: dict[str, Any] = Field(default_factory=dict)  # the command, the code, the path
+    reason: str
+    risk: RiskLevel
+    kind: str
+    requested_at: datetime
+
+
 class RunResult(Model):
     """What a sandbox hands back. Everything large is in S3 and named by key."""
 
@@ -171,6 +184,7 @@ class RunResult(Model):
     findings: tuple[Finding, ...] = ()
     suites: tuple[SuiteResult, ...] = ()
     question: str | None = None  # what a run that waits for an answer has asked
+    approval: ApprovalRequest | None = None  # what a run that waits for an approval wants to do
     exhausted: LimitName | None = None  # the limit that stopped a run with `budget_exhausted`
     limits: Budget | None = None  # all that were in force when it stopped
     inbox_seen: int = 0  # the last request of the inbox that the sandbox had taken in when it stopped
@@ -204,6 +218,7 @@ class Run(Model):
     cancel_requested: bool = False
     resume_token: str | None = None  # of the callback that the state machine waits on while suspended
     task_arn: str | None = None
+    approval: ApprovalRequest | None = None  # asked and not answered yet, in a sandbox that waits or without one
     result: RunResult | None = None
     error: ErrorInfo | None = None
 

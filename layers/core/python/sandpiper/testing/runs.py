@@ -122,6 +122,7 @@ class FakeRuns:
         allowed: Iterable[Status] | None = None,
         event: EventType | None = None,
         key: str | None = None,
+        changes: Mapping[str, Any] | None = None,
     ) -> ControlRequest:
         with self._lock:
             run = self.get(run_id)
@@ -135,7 +136,8 @@ class FakeRuns:
             if key is not None:
                 self._keys[run_id, key] = control
             told = {"n": control.n, "by": control.by, **control.data}
-            self._rewrite(run, {"last_inbox": control.n}, [NewEvent(type=event, data=told)] if event else [])
+            news = [NewEvent(type=event, data=told)] if event else []
+            self._rewrite(run, {"last_inbox": control.n, **(changes or {})}, news)
             return control
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from pydantic import ValidationError
 
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
-from sandbox_task.agent.tools.planning import Finish
+from sandbox_task.agent.tools.planning import AskUser, Finish
 from sandbox_task.isolation.wall import WallError
 from sandbox_task.model.port import MALFORMED, ToolCall, ToolResult, ToolSpec
 from sandpiper import limits
@@ -19,6 +19,7 @@ from sandpiper import limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sandbox_task.agent.approvals import Approvals
     from sandbox_task.agent.ports import Sink
     from sandbox_task.stopping import Stop
 
@@ -50,11 +51,20 @@ class Toolbox:
         stop: Stop,
         *,
         on_path: Callable[[str], str | None] | None = None,
+        approvals: Approvals | None = None,
     ) -> None:
         self.specs = tuple(_spec(tool) for tool in tools)
         self.finish: Finish | None = None
         self._tools = {tool.name: tool for tool in tools}
-        self._sink, self._stop, self._on_path = sink, stop, on_path
+        self._sink, self._stop, self._on_path, self._approvals = sink, stop, on_path, approvals
+
+    def steps(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+        """In which order, and which side by side: what may have to wait for a person comes late, the end last."""
+        steps: list[list[ToolCall]] = []
+        for side_by_side, group in groupby(sorted(calls, key=self._rank), key=self._is_parallel):
+            some = list(group)
+            steps += [some] if side_by_side else [[call] for call in some]
+        return steps
 
     def call_all(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """One result for each call, in order. Neighbours that only read run at the same time, all others alone."""
@@ -79,6 +89,7 @@ class Toolbox:
         try:
             tool = self._find(call.name)
             arguments = _parse(tool, call.arguments)
+            self._ask_first(call, tool.shown(arguments))
             self._sink.emit("tool_started", tool_id=call.id, tool=call.name, **tool.shown(arguments))
             outcome = tool.run(arguments, call.id)
         except (ToolError, WallError) as error:
@@ -94,12 +105,24 @@ class Toolbox:
             self.finish = arguments
         return ToolResult(call_id=call.id, content=outcome.content, failed=not outcome.succeeded), outcome.path
 
+    def _ask_first(self, call: ToolCall, shown: Mapping[str, Any]) -> None:
+        """Raises ToolError if a person does not want it done; Suspended or Stopped if there is no answer."""
+        if self._approvals and (refusal := self._approvals.refusal(call, shown)):
+            raise ToolError(refusal)
+
     def _with_more(self, result: ToolResult, path: str | None) -> ToolResult:
         more = self._on_path(path) if self._on_path and path is not None else None
         return result.model_copy(update={"content": f"{result.content}\n{more}"}) if more else result
 
     def _is_parallel(self, call: ToolCall) -> bool:
         return call.name in self._tools and self._tools[call.name].parallel
+
+    def _rank(self, call: ToolCall) -> int:
+        if call.name == "finish":
+            return 3
+        if call.name == AskUser.name:
+            return 2
+        return 1 if self._approvals and self._approvals.risk_of(call) else 0
 
     def take_finish(self) -> Finish | None:
         finish, self.finish = self.finish, None

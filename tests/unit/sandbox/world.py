@@ -83,14 +83,15 @@ class World:
     workflow: FakeWorkflow = field(default_factory=FakeWorkflow)
     stop: Stop = field(default_factory=Stop)
     attempt: int = 1
+    approval_wait_seconds: int = 0
     exit_code: int | None = None
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.clock, blobs=self.blobs)
 
     def perform(self, spec: RunSpec, turns: Sequence[Any], *, token: str | None = TOKEN) -> ScriptedModel:
-        self._store(spec, token)
-        return self._attempt(turns)
+        self.store(spec, token)
+        return self.attempt_with(turns)
 
     def go_on(self, turns: Sequence[Any], *, budget: Budget | None = None) -> ScriptedModel:
         """The next attempt of a run that was suspended, in a sandbox of its own."""
@@ -98,9 +99,9 @@ class World:
         changes = {"status": "provisioning", "attempt": self.attempt, "budget": budget or Budget()}
         self.runs.change(RUN_ID, allowed=("running",), changes=changes)
         self.workflow.wait_on(self.task_token)
-        return self._attempt(turns)
+        return self.attempt_with(turns)
 
-    def _attempt(self, turns: Sequence[Any]) -> ScriptedModel:
+    def attempt_with(self, turns: Sequence[Any]) -> ScriptedModel:
         model = ScriptedModel(turns)
         rooms = open_rooms(self.root / f"sandbox-{self.attempt}", 10002)
         services = Services(self.runs, self.blobs, self.secrets, self.workflow, self.clock)
@@ -139,7 +140,7 @@ class World:
         events = json.dumps([event.data for event in self.events])
         return events + "".join(body.decode(errors="replace") for body in self.blobs.bodies.values())
 
-    def _store(self, spec: RunSpec, token: str | None) -> None:
+    def store(self, spec: RunSpec, token: str | None = TOKEN) -> None:
         now = self.clock.now()
         row = Run(
             run_id=RUN_ID, owner="user", spec=spec, status="provisioning", attempt=1, created_at=now, updated_at=now
@@ -162,4 +163,5 @@ class World:
             run_secrets_key_id="key",
             sandpiper_sandbox=self.backend,
             sandbox_tools_dir=self.tools,
+            approval_wait_seconds=self.approval_wait_seconds,
         )

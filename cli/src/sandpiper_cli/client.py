@@ -125,6 +125,12 @@ class Api:
     def say(self, run_id: str, text: str, *, headers: Mapping[str, str]) -> Json:
         return self._call("POST", _path(run_id, "messages"), json={"text": text}, headers=headers)
 
+    def answer_approval(self, run_id: str, approval_id: str, answer: Mapping[str, str]) -> Json:
+        return self._call("POST", _path(run_id, "approvals", quote(approval_id, safe="")), json=dict(answer))
+
+    def pause(self, run_id: str, *, now: bool) -> Json:
+        return self._call("POST", _path(run_id, "pause"), json={"now": now})
+
     def resume(self, run_id: str) -> Json:
         return self._call("POST", _path(run_id, "resume"))
 

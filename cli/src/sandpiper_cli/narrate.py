@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sandpiper_cli.approvals import approval_lines
 from sandpiper_cli.text import byte_size, limit_words, neutralise, one_line, seconds
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Narrator:
             return self._output(str(event.data.get("text") or event.data.get("preview") or ""))
         before = self._end_of_output() if event.type in _OUTPUT_ENDS_AT else []
         teller = _TELLERS.get(event.type)
-        return before + (teller(event.data) if teller else [])
+        return before + (teller({"run_id": event.run_id, **event.data}) if teller else [])
 
     def _output(self, text: str) -> list[Line]:
         *lines, self._unfinished = (self._unfinished + neutralise(text)).split("\n")
@@ -185,6 +186,19 @@ def _said(data: Data) -> list[Line]:
     return [Line("words", f"{who}: {text}")]
 
 
+def _approval_requested(data: Data) -> list[Line]:
+    found = approval_lines(str(data["run_id"]), str(data.get("approval_id")), data)
+    return [Line(style, text) for style, text in found]
+
+
+def _approval_resolved(data: Data) -> list[Line]:
+    done = "Approved" if data.get("decision") == "approve" else "Rejected"
+    scope = " for the rest of the run" if data.get("scope") == "run" else ""
+    note = one_line(str(data.get("note") or ""), 500)
+    who = one_line(str(data.get("by") or "somebody"), 60)
+    return [Line("good" if done == "Approved" else "warn", f"{done} by {who}{scope}{f': {note}' if note else ''}")]
+
+
 def _extended(data: Data) -> list[Line]:
     old, new = _limits(data.get("old")), _limits(data.get("new"))
     raised = [f"{_limit(name, old.get(name))} → {_limit(name, limit)}" for name, limit in new.items()]
@@ -236,6 +250,9 @@ _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "agent_finish_rejected": _ended("warn", "Not finished yet"),
     "agent_budget_exhausted": _ended("warn", "The budget is used up"),
     "agent_budget_extended": _extended,
+    "approval_requested": _approval_requested,
+    "approval_resolved": _approval_resolved,
+    "approval_expired": _says("warn", "Nobody approved it in time"),
     "tool_started": _tool_started,
     "tool_completed": _tool_completed,
     "tool_failed": _tool_failed,

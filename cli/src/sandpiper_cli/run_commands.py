@@ -41,6 +41,9 @@ def run(
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Dollars, at most.")] = None,
     timeout: Annotated[int | None, typer.Option(min=30, max=7200, help="Seconds, at most.")] = None,
     gate: Annotated[str | None, typer.Option(metavar="MODE", help="strict, regression or informational.")] = None,
+    trust: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="What it asks you about first: strict, balanced or trusted.")
+    ] = None,
     as_json: JsonOption = False,
     follow_run: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay and show what happens.")] = True,
     wait: WaitOption = False,
@@ -71,6 +74,7 @@ def run(
             max_cost_usd=max_cost,
             timeoutSeconds=timeout,
             gate_mode=gate,
+            trustLevel=trust,
         )
         started = api.start(body, headers=_headers(idempotency_key))
         if not follow_run:

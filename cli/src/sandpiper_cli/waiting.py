@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sandpiper_cli.approvals import approval_lines
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.text import limit_words, neutralise
 
@@ -27,10 +28,18 @@ def waiting_lines(run: Json) -> list[Line]:
     reason = str(run.get("suspend_reason"))
     lines = [Line("warn", f"{run['run_id']} is suspended: {_WHY.get(reason, reason)}{_limit(run)}.")]
     lines += [Line("words", f"  {text}") for text in neutralise(run.get("question") or "").split("\n") if text]
+    lines += _approval(run)
     lines.append(Line("plain", "Nothing runs and nothing is billed while it waits; what it has done is kept."))
     if reason in _GO_ON:
         lines.append(Line("plain", f"Go on   {_GO_ON[reason].format(run_id=run['run_id'])}"))
     return [*lines, Line("plain", f"Stop    sandpiper cancel {run['run_id']}")]
+
+
+def _approval(run: Json) -> list[Line]:
+    if not (asked := run.get("approval")):
+        return []
+    found = approval_lines(run["run_id"], asked["id"], {**(asked.get("shown") or {}), **asked})
+    return [Line(style, text) for style, text in found]
 
 
 def _limit(run: Json) -> str:

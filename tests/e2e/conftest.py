@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 JWT_SECRET = "a-secret-for-end-to-end-tests-only-0123456789"
+APPROVAL_WAIT_SECONDS = 20  # enough to answer in time, and few enough to wait for
 MODEL_KEY = "sk-model-key-of-the-end-to-end-tests"
 
 
@@ -74,6 +75,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": model.url,
             "ANTHROPIC_API_KEY": MODEL_KEY,
             "SANDBOX_JWT_SECRET": JWT_SECRET,
+            "APPROVAL_WAIT_SECONDS": str(APPROVAL_WAIT_SECONDS),
         }
         with background(UpOptions(port=0, state_dir=state_dir, environment=environment)) as info:
             yield Stack(info, model, state_dir)

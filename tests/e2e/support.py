@@ -227,6 +227,11 @@ def new_task(stack: Stack, *replies: dict[str, Any]) -> str:
     return play(stack, f"Play the script {uuid.uuid4().hex}", *replies)
 
 
+def requests_for(stack: Stack, task: str) -> list[dict[str, Any]]:
+    """What the model was asked in the runs of a task."""
+    return [entry["body"] for entry in stack.model.requests if task in str(entry["body"]["messages"][:1])]
+
+
 # ---- processes
 
 

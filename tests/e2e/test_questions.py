@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sandpiper_local.scripted_model.conversation import last_tool_results
 from tests.e2e.support import (
@@ -12,6 +12,7 @@ from tests.e2e.support import (
     of_type,
     plans,
     refusal,
+    requests_for,
     sandbox_processes,
     says,
     shell,
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Stack
 
 QUESTION = "Blue or green?"
-
-
-def requests_for(stack: Stack, task: str) -> list[dict[str, Any]]:
-    return [entry["body"] for entry in stack.model.requests if task in str(entry["body"]["messages"][:1])]
 
 
 def test_the_answer_is_the_result_of_the_question(stack: Stack) -> None:

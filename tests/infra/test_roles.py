@@ -18,7 +18,9 @@ LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 MAY: dict[str, Grants] = {
     "ApiRole": {
         "ApiLogs": LOGS,
-        "RunsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"},
+        "RunsTable": {
+            "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Query",
+        },  # fmt: skip
         "RunsTable/index/by_owner": {"dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ConnectionsTable": {"dynamodb:PutItem"},

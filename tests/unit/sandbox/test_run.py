@@ -279,13 +279,13 @@ def test_an_attempt_that_is_fenced_pushes_and_reports_nothing(
 def test_an_attempt_that_comes_too_late_does_nothing(world: World, git_server: GitServer) -> None:
     world.workflow.wait_on(TASK_TOKEN)
     url = git_server.create("r", FILES)
-    store = world._store
+    store = world.store
 
-    def store_as_finished(spec: RunSpec, token: str | None) -> None:
+    def store_as_finished(spec: RunSpec, token: str | None = TOKEN) -> None:
         store(spec, token)
         world.runs.change(RUN_ID, allowed=("provisioning",), changes={"status": "cancelled"})
 
-    world._store = store_as_finished  # type: ignore[method-assign]
+    world.store = store_as_finished  # type: ignore[method-assign]
     world.perform(spec(url), [])
     assert world.exit_code == 3
     assert world.events == []

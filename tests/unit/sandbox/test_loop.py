@@ -410,8 +410,10 @@ def test_a_conversation_that_grows_too_large_is_shortened_and_keeps_task_plan_an
 def test_a_conversation_that_the_model_calls_too_long_is_shortened_and_asked_again() -> None:
     talk = [reply(call("echo", n, words="word " * 500)) for n in range(10, 20)]
     model = Model(*talk, reply(stop="too_long"), reply(FINISH))
-    agent(model).work("go")
+    worker = agent(model)
+    worker.work("go")
     assert estimate_tokens(model.requests[-1].messages) < estimate_tokens(model.requests[-2].messages) / 2
+    assert worker.journal.usage.turns == 11, "a request that was refused is no turn"
 
 
 def test_a_request_that_the_model_counts_as_large_is_shortened_whatever_we_estimate() -> None:

@@ -150,7 +150,7 @@ class Agent:
             self._spend(error.usage)
             self._sink.emit("agent_turn_failed", error=error.message, retryable=error.retryable)
             raise
-        self._spend(reply.usage, turns=1)
+        self._spend(reply.usage, turns=0 if reply.stop == "too_long" else 1)
         self._prompt_tokens = reply.usage.prompt_tokens
         return reply
 

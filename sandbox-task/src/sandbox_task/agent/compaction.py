@@ -98,11 +98,11 @@ def _said(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def _chars(block: Block) -> int:
-    match block:
-        case Text():
+    match block.kind:
+        case "text":
             return len(block.text)
-        case ToolCall():
+        case "tool_call":
             return len(block.name) + len(str(block.arguments))
-        case ToolResult():
+        case "tool_result":
             return len(block.content)
     return len(str(block.raw))

@@ -8,13 +8,10 @@ from sandbox_task.model import repair
 from sandbox_task.model.caching import marked
 from sandbox_task.model.port import (
     Block,
-    Message,
     Request,
     StopReason,
     Text,
     Thought,
-    ToolCall,
-    ToolResult,
     TurnUsage,
 )
 
@@ -71,19 +68,19 @@ def _can_return(thought: Thought, model: str) -> bool:
     return bool(signed) and thought.model in {"", model}
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: repair.Sent) -> dict[str, Any]:
     return {"role": message.role, "content": [_content(block) for block in message.blocks]}
 
 
 def _content(block: Block) -> dict[str, Any]:
-    match block:
-        case Text():
+    match block.kind:
+        case "text":
             return {"type": "text", "text": block.text}
-        case Thought():
+        case "thought":
             return dict(block.raw)
-        case ToolCall():
+        case "tool_call":
             return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.arguments}
-        case ToolResult():
+        case "tool_result":
             error = {"is_error": True} if block.is_error else {}
             return {"type": "tool_result", "tool_use_id": block.call_id, "content": block.content, **error}
 

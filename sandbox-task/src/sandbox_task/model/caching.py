@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sandbox_task.model.port import Message
+    from sandbox_task.model.repair import Sent
 
 
-def marked(messages: Sequence[Message]) -> frozenset[int]:
+def marked(messages: Sequence[Message | Sent]) -> frozenset[int]:
     """The messages at whose end there is a mark."""
     asked = [place for place, message in enumerate(messages) if message.role == "user"]
     return frozenset((*asked[:1], *asked[-2:]))

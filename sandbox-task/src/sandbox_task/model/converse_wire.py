@@ -9,13 +9,10 @@ from sandbox_task.model import repair
 from sandbox_task.model.caching import marked
 from sandbox_task.model.port import (
     Block,
-    Message,
     Request,
     StopReason,
     Text,
     Thought,
-    ToolCall,
-    ToolResult,
     ToolSpec,
     TurnUsage,
 )
@@ -73,19 +70,19 @@ def _can_return(thought: Thought, model: str) -> bool:
     return "reasoningContent" in thought.raw and thought.model in {"", model}
 
 
-def _message(message: Message, marks: list[dict[str, Any]]) -> dict[str, Any]:
+def _message(message: repair.Sent, marks: list[dict[str, Any]]) -> dict[str, Any]:
     return {"role": message.role, "content": [*map(_content, message.blocks), *marks]}
 
 
 def _content(block: Block) -> dict[str, Any]:
-    match block:
-        case Text():
+    match block.kind:
+        case "text":
             return {"text": block.text}
-        case Thought():
+        case "thought":
             return {"reasoningContent": _reasoning(block.raw["reasoningContent"])}
-        case ToolCall():
+        case "tool_call":
             return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": block.arguments}}
-        case ToolResult():
+        case "tool_result":
             status = "error" if block.is_error else "success"
             return {"toolResult": {"toolUseId": block.call_id, "content": [{"text": block.content}], "status": status}}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sandbox_task.model.port import MALFORMED, Block, Message, Request, Text, Thought, ToolCall, ToolResult
+from sandbox_task.model.port import MALFORMED, Block, Message, Request, Text, Thought, ToolCall
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Calls:
 
     def __init__(self, request: Request) -> None:
         blocks = (block for message in request.messages for block in message.blocks)
-        self._used = {block.id for block in blocks if isinstance(block, ToolCall)}
+        self._used = {block.id for block in blocks if block.kind == "tool_call"}
 
     def make(self, id_: object, name: object, arguments: object) -> ToolCall:
         return ToolCall(id=self._new_id(id_), name=_named(name), arguments=_object(arguments))
@@ -59,24 +59,35 @@ def _object(arguments: object) -> dict[str, Any]:
     return {MALFORMED: shown[: limits.MALFORMED_CHARS]}
 
 
-def sendable(messages: Iterable[Message], *, is_own: Callable[[Thought], bool]) -> list[Message]:
-    """Roles by turns, without blank words and without thoughts that this model would refuse; each says something."""
+class Sent(NamedTuple):
+    """A message as it goes out."""
+
+    role: Literal["user", "assistant"]
+    blocks: tuple[Block, ...]
+
+
+def sendable(messages: Iterable[Message], *, is_own: Callable[[Thought], bool]) -> list[Sent]:
+    """Roles by turns, without blank words and without thoughts that this model would refuse; each says something.
+
+    Every turn asks this of the whole conversation, so that no record is made, and blocks are told apart by `kind`: both
+    take long with pydantic's classes.
+    """
     sent = []
     for role, group in itertools.groupby(messages, key=lambda message: message.role):
-        blocks = [block for message in group for block in map(_worded, message.blocks)]
+        blocks = [_worded(block) for message in group for block in message.blocks]
         kept = [block for block in blocks if _says_something(block, is_own)]
-        if not kept or isinstance(kept[-1], Thought):  # a message must not end with a thought
+        if not kept or kept[-1].kind == "thought":  # a message must not end with a thought
             kept.append(Text(text=NOTHING))
-        sent.append(Message.model_construct(role=role, blocks=tuple(kept)))
+        sent.append(Sent(role, tuple(kept)))
     return sent
 
 
 def _worded(block: Block) -> Block:
-    blank = isinstance(block, ToolResult) and not block.content.strip()
+    blank = block.kind == "tool_result" and not block.content.strip()
     return block.model_copy(update={"content": NOTHING}) if blank else block
 
 
 def _says_something(block: Block, is_own: Callable[[Thought], bool]) -> bool:
-    if isinstance(block, Text):
+    if block.kind == "text":
         return bool(block.text.strip())
-    return is_own(block) if isinstance(block, Thought) else True
+    return is_own(block) if block.kind == "thought" else True

@@ -19,8 +19,12 @@ MAY: dict[str, Grants] = {
     "ApiRole": {
         "ApiLogs": LOGS,
         "RunsTable": {
-            "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Query",
-        },  # fmt: skip
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:Query",
+        },
         "RunsTable/index/by_owner": {"dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ConnectionsTable": {"dynamodb:PutItem"},

@@ -311,6 +311,7 @@ class Work:
 
     def _publish(self, repository: Repository, gate: GateReport) -> None:
         self.inbox.may_interrupt = False  # what others see is done whole
+        self.stop.check()
         with self.progress.phase("push"):
             self.publisher.publish(repository, self.progress, gate, self._words)
 

@@ -187,6 +187,20 @@ def test_a_secret_in_a_command_is_shown_to_nobody(impatient: World, git_server: 
     assert TOKEN not in impatient.runs.get(RUN_ID).model_dump_json()
 
 
+def test_a_very_long_call_is_whole_in_the_log_and_shown_as_far_as_it_goes(
+    impatient: World, git_server: GitServer
+) -> None:
+    command = f"echo {'x' * 30_000}; git push"
+    impatient.perform(spec(git_server), [plan(), run(command)])
+    (asked,) = impatient.told("approval_requested")
+    approval = impatient.runs.get(RUN_ID).approval
+    assert approval is not None
+    assert (asked["approval_id"], len(asked["command"]) < 2_100) == (approval.id, True)
+    assert 20_000 < len(approval.shown["command"]) < 20_100
+    assert "10,015 more characters" in approval.shown["command"]
+    assert command in impatient.log
+
+
 def test_a_finish_beside_a_call_that_has_to_wait_is_not_lost(impatient: World, git_server: GitServer) -> None:
     impatient.perform(spec(git_server), [plan(), [*done("All done."), *run(DISCARD)]])
     answer(impatient, YES)

@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 _REJECTED = "Not done: a person has rejected this call. Do not try to come to the same by another way."
 _NOTE = "\nTheir note: {note}"
-_CUT = "… {more:,} more characters; the event approval_requested has all of it"
 
 
 @dataclass
 class Approvals:
-    """`announce` puts a request where people find it; what it returns is how they see it."""
+    """`announce` puts a request, and the id of its call, where people find it; it returns what they see."""
 
     run_id: str
     trust: TrustLevel
@@ -40,7 +39,7 @@ class Approvals:
     inbox: Inbox
     stop: Stop
     allowance: Allowance
-    announce: Callable[[ApprovalRequest, dict[str, Any]], ApprovalRequest]
+    announce: Callable[[ApprovalRequest, str], ApprovalRequest]
     now: Callable[[], datetime]
     wait_seconds: float = limits.APPROVAL_WAIT_SECONDS
     _waited: float = field(default=0.0, init=False)
@@ -66,17 +65,16 @@ class Approvals:
         request = ApprovalRequest(
             id=approval_id,
             tool=call.name,
-            shown={name: _cut(value) for name, value in shown.items()},
+            shown=dict(shown),
             reason=risk.reason,
             risk=risk.level,
             kind=risk.kind,
             requested_at=self.now(),
         )
-        told = {"approval_id": approval_id, "tool": call.name, "call": call.id, "reason": risk.reason}
-        request = self.announce(request, {**shown, **told, "risk": risk.level, "kind": risk.kind})
+        seen = self.announce(request, call.id)
         answer = self._wait_for(approval_id)
         if answer is None:
-            raise Suspended("awaiting_approval", f"It waits for an approval. {risk.reason}", approval=request)
+            raise Suspended("awaiting_approval", f"It waits for an approval. {risk.reason}", approval=seen)
         return answer
 
     def _wait_for(self, approval_id: str) -> ControlRequest | None:
@@ -99,9 +97,3 @@ def _id_of(run_id: str, call: ToolCall) -> str:
     """The same for the same call wherever the run goes on, and for no other."""
     said = json.dumps([run_id, call.id, call.name, call.arguments], sort_keys=True, default=str)
     return f"ap-{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:20]}"
-
-
-def _cut(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) <= limits.APPROVAL_SHOWN_CHARS:
-        return value
-    return value[: limits.APPROVAL_SHOWN_CHARS] + _CUT.format(more=len(value) - limits.APPROVAL_SHOWN_CHARS)

@@ -144,7 +144,7 @@ def test_the_result_counts_turns_tokens_cost_and_time(cases: dict[str, Case]) ->
     assert result["usage"]["cost_usd"] == pytest.approx(sum(turn["cost_usd"] for turn in turns), abs=1e-5)
     assert result["usage"]["output_tokens"] == sum(turn["usage"]["output_tokens"] for turn in turns) > 0
     assert {"clone", "agent", "gate", "push"} <= result["durations_ms"].keys()
-    assert result["diff_stat"]["files"] == 6
+    assert result["diff_stat"]["files"] == 5
     assert result["summary"] == "All kinds."
     assert result["model"] == "claude-sonnet-5-5"
 

@@ -82,7 +82,7 @@ def test_a_reply_that_broke_off_is_asked_for_again(cases: dict[str, Case]) -> No
 
 def test_a_call_that_can_not_be_read_is_answered_to_the_model(cases: dict[str, Case]) -> None:
     (failed,) = cases["malformed"].told("tool_failed")
-    assert "malformed_arguments" in failed["error"]
+    assert "no JSON object" in failed["error"]
 
 
 def test_a_model_that_stays_away_is_stood_in_for(cases: dict[str, Case]) -> None:

@@ -56,22 +56,6 @@ def test_subscribing_replays_the_log_in_order(world: World) -> None:
     assert world.connections.subscribers(run_id) == ["c1"]
 
 
-def test_a_live_event_never_comes_before_the_word_that_the_client_is_subscribed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_id = world.dispatched()
-    world.connect("c1")
-    subscribe = world.connections.subscribe
-
-    def subscribe_while_something_happens(connection_id: str, to: str) -> None:
-        subscribe(connection_id, to)
-        world.sockets.send(connection_id, frames.encode(frames.event_frame({"seq": 3})))
-
-    monkeypatch.setattr(world.connections, "subscribe", subscribe_while_something_happens)
-    first, *_ = send(world, {"action": "subscribe", "run_id": run_id})
-    assert first["type"] == "subscribed"
-
-
 def test_a_reconnecting_client_gets_only_what_it_missed(world: World) -> None:
     run_id = world.dispatched()
     world.connect("c1")

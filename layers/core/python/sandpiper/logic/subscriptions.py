@@ -58,14 +58,13 @@ class Subscriptions:
                 self._subscribe(connection_id, run_id, after, identity)
 
     def _subscribe(self, connection_id: str, run_id: str, after: int, identity: Mapping[str, Any]) -> None:
-        head = self.log.run_head(run_id)
-        if head["owner"] != identity["user"]:
+        if self.log.run_head(run_id)["owner"] != identity["user"]:
             raise no_such_run(run_id)
-        # Said first: from the row on, live events may come at any moment, and nobody expects one before this.
-        self._send(connection_id, _subscribed(run_id, after, head["last_seq"]))
         self.connections.subscribe(connection_id, run_id)
         # Read again, after the row: what is appended from here on finds the subscription and comes live.
-        self._replay(connection_id, run_id, after, self.log.run_head(run_id)["last_seq"])
+        last_seq = self.log.run_head(run_id)["last_seq"]
+        self._send(connection_id, {"type": "subscribed", "run_id": run_id, "after": after, "last_seq": last_seq})
+        self._replay(connection_id, run_id, after, last_seq)
 
     def _replay(self, connection_id: str, run_id: str, after: int, last_seq: int) -> None:
         while after < last_seq:
@@ -78,7 +77,3 @@ class Subscriptions:
 
     def _send(self, connection_id: str, frame: Mapping[str, Any]) -> None:
         self.sockets.send(connection_id, frames.encode(frame))
-
-
-def _subscribed(run_id: str, after: int, last_seq: int) -> dict[str, Any]:
-    return {"type": "subscribed", "run_id": run_id, "after": after, "last_seq": last_seq}

@@ -10,6 +10,7 @@ SandpiperError
 ├── Conflict               409
 │   └── InProgress         409   the same request is being worked on: try again
 ├── QuotaExceeded          429
+├── GitHubError            502   GitHub refused or failed; `code` is its own status
 ├── Unavailable            503   a service did not answer in time; nothing was done
 └── RunError                     why a run ended badly; never a status code of its own
 """
@@ -82,6 +83,18 @@ class QuotaExceeded(SandpiperError):
 class Unavailable(SandpiperError):
     status = 503
     retryable = True
+
+
+class GitHubError(SandpiperError):
+    """What GitHub answered, in words. `code` is its status, 0 if there was no answer at all."""
+
+    type = "repository_error"
+    status = 502
+
+    def __init__(self, message: str, *, code: int, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
 
 
 class Fenced(SandpiperError):

@@ -112,6 +112,14 @@ MAX_CAUSE_CHARS = 32_768
 MAX_STATE_BYTES = 256 * 1024  # what Step Functions passes from state to state
 MAX_STOP_REASON_CHARS = 255
 
+# GitHub
+GITHUB_CONNECT_SECONDS = 5
+GITHUB_READ_SECONDS = 20
+GITHUB_PAUSES_SECONDS = (1.0, 3.0, 10.0)  # between tries of what may be repeated
+GITHUB_MAX_WAIT_SECONDS = 60  # a longer rate limit is told instead of waited for
+GITHUB_TOKEN_SPARE_SECONDS = 300  # a token is replaced so long before it runs out
+STATUS_COMMENT_SECONDS = 5  # between two edits
+
 # Retention by default
 RUN_DAYS = 90
 IDEMPOTENCY_SECONDS = 24 * 60 * 60

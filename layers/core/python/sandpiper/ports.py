@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from sandpiper.models.events import Event, EventType, NewEvent
+    from sandpiper.models.github import RepositoryToken
     from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 
 
@@ -148,6 +149,13 @@ class RunSecrets(Protocol):
         """Empty if the run was given none, or has ended."""
 
     def delete(self, run_id: str) -> None: ...
+
+
+class RepositoryTokens(Protocol):
+    """Minted by the one function that holds the App's key, for the run's own repository and no more than it needs."""
+
+    def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
+        """None: the run was not asked for on GitHub. Raises Fenced if the attempt is not the current one."""
 
 
 class Workflow(Protocol):

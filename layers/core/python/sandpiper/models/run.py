@@ -167,6 +167,19 @@ class ApprovalRequest(Model):
     requested_at: datetime
 
 
+class Intent(Model):
+    """Something that is done once outside of us: a push, a pull request, a review. No result: it may have been done."""
+
+    at: datetime
+    result: dict[str, Any] | None = None
+
+
+class PullRequestInfo(Model):
+    number: int
+    url: str
+    draft: bool = False
+
+
 class RunResult(Model):
     """What a sandbox hands back. Everything large is in S3 and named by key."""
 
@@ -177,6 +190,7 @@ class RunResult(Model):
     plan: Plan | None = None
     gate: GateReport | None = None
     commit: CommitInfo | None = None
+    pull_request: PullRequestInfo | None = None
     diff_stat: DiffStat | None = None
     diff_key: str | None = None
     log_key: str | None = None
@@ -219,6 +233,7 @@ class Run(Model):
     resume_token: str | None = None  # of the callback that the state machine waits on while suspended
     task_arn: str | None = None
     approval: ApprovalRequest | None = None  # asked and not answered yet, in a sandbox that waits or without one
+    intents: dict[str, Intent] = Field(default_factory=dict)  # by name; see sandbox_task/intents.py
     result: RunResult | None = None
     error: ErrorInfo | None = None
 

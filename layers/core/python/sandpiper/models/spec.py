@@ -8,6 +8,7 @@ from pydantic import Field
 
 from sandpiper import limits
 from sandpiper.models.base import Model
+from sandpiper.models.github import GitHubOrigin
 
 TaskType = Literal[
     "feature-implementation", "bug-fix", "refactoring", "documentation", "testing", "migration",
@@ -54,4 +55,5 @@ class RunSpec(Model):
     auto_deploy: bool = False
     worker_name: str | None = None
     callback_url: str | None = None
+    github: GitHubOrigin | None = None  # None: asked for by HTTPS
     unused_options: tuple[str, ...] = Field(default=(), description="accepted for compatibility, without effect")

@@ -100,5 +100,6 @@ def _facts(result: Json) -> list[Line]:
         lines += [Line("link", one_line(commit["url"], 500))] if commit.get("url") else []
     if usage := result.get("usage"):
         tokens = f"{tokens_in(usage):,} tokens in, {usage['output_tokens']:,} out"
-        lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({usage['turns']} turns, {tokens})"))
+        turns = "1 turn" if usage["turns"] == 1 else f"{usage['turns']} turns"
+        lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({turns}, {tokens})"))
     return lines + duration_lines(result.get("durations_ms") or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from pathlib import Path  # noqa: TC003 - typer reads it at run time
 from typing import Annotated, Any
@@ -51,9 +52,19 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:  # noqa: FBT001 - what typer calls it with
+    if asked:
+        typer.echo(f"sandpiper {importlib.metadata.version('sandpiper')}")
+        raise typer.Exit
+
+
 @app.callback()
 def settings(
     ctx: typer.Context,
+    *,
+    version: Annotated[  # noqa: ARG001 - its callback has answered by then
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
     endpoint: Annotated[str | None, typer.Option(envvar="SANDPIPER_ENDPOINT", help="URL of the API.")] = None,
     token: Annotated[str | None, typer.Option(envvar="SANDPIPER_TOKEN", show_envvar=True, help="JWT to send.")] = None,
     state_dir: Annotated[

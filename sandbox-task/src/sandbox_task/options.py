@@ -70,7 +70,8 @@ def parse_options(data: bytes | None) -> Options:
         raw = yaml.safe_load(data)
         return Options.model_validate(raw or {})
     except yaml.YAMLError as error:
-        raise RunError("validation_error", f"{FILE} can't be read: {' '.join(str(error).split())}") from error
+        words = " ".join(str(error).replace(' in "<byte string>",', " at").split())
+        raise RunError("validation_error", f"{FILE} can't be read: {words}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "its top level"

@@ -256,3 +256,9 @@ def test_every_command_explains_itself(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
     assert f"{command} [OPTIONS]" in result.output
+
+
+def test_the_version_is_told_without_a_stack() -> None:
+    told = CliRunner().invoke(app, ["--version"])
+
+    assert (told.exit_code, told.stdout.split()[0]) == (0, "sandpiper")

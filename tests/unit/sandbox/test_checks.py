@@ -222,7 +222,7 @@ def test_the_mode_is_the_requests_then_the_repositorys_then_regression() -> None
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (b"checks: [", "can't be read"),
+        (b"checks: [", "can't be read: .* at line 1, column 10"),
         (b"cheks: [a]", "wrong at cheks"),
         (b"checks: [{name: a}]", "wrong at checks.0.run"),
         (b"checks: [1]", "wrong at checks.0"),

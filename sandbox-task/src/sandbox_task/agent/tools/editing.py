@@ -56,7 +56,8 @@ class EditFile:
         if text == before:
             raise ToolError(f"The edits leave {arguments.path} as it was.")
         write(self._wall, self._sink, arguments.path, text)
-        return Outcome(f"{arguments.path} is changed ({len(arguments.edits)} edits).", path=arguments.path)
+        edits = "1 edit" if len(arguments.edits) == 1 else f"{len(arguments.edits)} edits"
+        return Outcome(f"{arguments.path} is changed ({edits}).", path=arguments.path)
 
 
 def _replaced(text: str, edit: Edit) -> str:

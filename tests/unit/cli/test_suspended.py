@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from sandpiper_cli import follow
+from sandpiper_cli import follow, live
 from sandpiper_cli.client import Api
 from sandpiper_cli.main import app
 from sandpiper_cli.render import JsonView
@@ -76,6 +76,7 @@ def test_an_answer_that_is_on_its_way_is_waited_for(waiting: FakeApi, monkeypatc
         waiting.run = a_run()
 
     monkeypatch.setattr(follow.time, "sleep", goes_on)
+    monkeypatch.setattr(live, "SILENCE_SECONDS", 0.1)  # the socket of the fake stays silent; the log has the rest
     assert sandpiper(waiting, "run", "Fix it").exit_code == 0
 
 

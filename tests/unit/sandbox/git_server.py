@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TOKEN = "ghs_TokenOfTheTests0123456789"
+_LOOK_EVERY_SECONDS = 0.01  # whether it is to stop: every test waits for that
 _IDENTITY = {
     f"GIT_{role}_{what}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -27,7 +28,7 @@ class GitServer:
         self.root = root
         handler = type("Handler", (_Handler,), {"root": str(root)})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_SECONDS,), daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -43,10 +44,10 @@ class GitServer:
 
     def create(self, name: str, files: dict[str, str] | None = None) -> str:
         """The repository's URL; without files it stays empty."""
-        bare = self.root / f"{name}.git"
-        _git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-        _git("-C", str(bare), "config", "http.receivepack", "true")
-        _git("-C", str(bare), "config", "uploadpack.allowFilter", "true")
+        bare = self._bare(name)
+        _git("init", "--quiet", "--bare", "--initial-branch=main", "--template=", str(bare))
+        with (bare / "config").open("a", encoding="utf-8") as config:
+            config.write("[http]\n\treceivepack = true\n[uploadpack]\n\tallowFilter = true\n")
         if files:
             self.push(name, files)
         return self.url(name)
@@ -71,24 +72,31 @@ class GitServer:
 
     def blob(self, name: str, place: str) -> str:
         """One file as it is, line endings and all."""
-        command = ["git", "-C", str(self.root / f"{name}.git"), "cat-file", "blob", place]
+        command = ["git", "-C", str(self._bare(name)), "cat-file", "blob", place]
         return subprocess.run(command, capture_output=True, check=True).stdout.decode()
 
     def git(self, name: str, *arguments: str) -> str:
-        return _git("-C", str(self.root / f"{name}.git"), *arguments)
+        return _git("-C", str(self._bare(name)), *arguments)
+
+    def _bare(self, name: str) -> Path:
+        return self.root / f"{name}.git"
 
     def _work(self, name: str, branch: str) -> Path:
+        """Its objects are the repository's, so that nothing has to be pushed: hundreds of tests begin here."""
         work = self.root / f"{name}-work"
         if not work.exists():
-            _git("init", "--quiet", "--initial-branch=main", str(work))
+            (work / ".git" / "info").mkdir(parents=True)
+            (work / ".git" / "objects").symlink_to(self._bare(name) / "objects")
+            _git("init", "--quiet", "--initial-branch=main", "--template=", str(work))
         _git("-C", str(work), "checkout", "--quiet", "-B", branch)
         return work
 
     def _commit(self, name: str, work: Path, branch: str) -> str:
         _git("-C", str(work), "add", "--all", "--force")
-        _git("-C", str(work), "commit", "--quiet", "--allow-empty", "--message=base")
-        _git("-C", str(work), "push", "--quiet", str(self.root / f"{name}.git"), f"HEAD:refs/heads/{branch}")
-        return _git("-C", str(work), "rev-parse", "HEAD").strip()
+        _git("-C", str(work), "-c", "maintenance.auto=0", "commit", "--quiet", "--allow-empty", "--message=base")
+        commit = _git("-C", str(work), "rev-parse", "HEAD").strip()
+        self.git(name, "update-ref", f"refs/heads/{branch}", commit)
+        return commit
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -50,7 +50,10 @@ class Settings:
     scratch: Path
     tools: Path | None
     module: str = "sandbox_task"
-    preloaded: tuple[str, ...] = ("sandbox_task.__main__", "anthropic")
+    preloaded: tuple[str, ...] = (
+        "sandbox_task.__main__",
+        *("anthropic", "httpcore2", "opentelemetry.propagate"),  # with what it imports at its first request
+    )
 
 
 @dataclass
@@ -67,6 +70,7 @@ class Agent:
     def __init__(self, settings: Settings, *, ecs: Any, sts: Any, functions: Any) -> None:
         self._settings = settings
         self._ecs = ecs
+        self._listing = ecs.get_paginator("list_tasks")
         self._sts = sts
         self._functions = functions
         self._births = Births(settings.preloaded)
@@ -75,19 +79,20 @@ class Agent:
 
     def poll(self) -> None:
         """Bring the processes in line with what ECS says, and ECS in line with the processes."""
-        for arn in self._list("RUNNING"):
+        wanted = self._wanted()
+        for arn in wanted:
             if arn not in self._seen:
                 self._seen.add(arn)
                 self._start(self._describe([arn])[0])
-        self._notice_stop_requests()
+        self._notice_stop_requests(wanted)
         self._notice_ends()
 
     def close(self) -> None:
         """Ends every task: they are tied to the life of the process that they were born of."""
         self._births.close()
 
-    def _list(self, desired: str) -> list[str]:
-        pages = self._ecs.get_paginator("list_tasks").paginate(cluster=self._settings.cluster, desiredStatus=desired)
+    def _wanted(self) -> list[str]:
+        pages = self._listing.paginate(cluster=self._settings.cluster, desiredStatus="RUNNING")
         return [arn for page in pages for arn in page["taskArns"]]
 
     def _describe(self, arns: list[str]) -> list[dict[str, Any]]:
@@ -156,15 +161,14 @@ class Agent:
             "session_token": given["SessionToken"],
         }
 
-    def _notice_stop_requests(self) -> None:
-        waiting = [arn for arn, running in self._running.items() if running.stop_reason is None]
-        for start in range(0, len(waiting), 100):  # the limit of DescribeTasks
-            for task in self._describe(waiting[start : start + 100]):
-                if task["desiredStatus"] == "STOPPED":
-                    running = self._running[task["taskArn"]]
-                    running.stop_reason = task.get("stoppedReason") or "Task stopped by user"
-                    with suppress(ProcessLookupError):
-                        os.kill(running.pid, signal.SIGTERM)
+    def _notice_stop_requests(self, wanted: list[str]) -> None:
+        unwanted = [arn for arn, running in self._running.items() if running.stop_reason is None and arn not in wanted]
+        for start in range(0, len(unwanted), 100):  # the limit of DescribeTasks
+            for task in self._describe(unwanted[start : start + 100]):
+                running = self._running[task["taskArn"]]
+                running.stop_reason = task.get("stoppedReason") or "Task stopped by user"
+                with suppress(ProcessLookupError):
+                    os.kill(running.pid, signal.SIGTERM)
 
     def _notice_ends(self) -> None:
         for arn, running in list(self._running.items()):

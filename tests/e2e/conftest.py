@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 JWT_SECRET = "a-secret-for-end-to-end-tests-only-0123456789"
 APPROVAL_WAIT_SECONDS = 20  # enough to answer in time, and few enough to wait for
 MODEL_KEY = "sk-model-key-of-the-end-to-end-tests"
+# these files go first, so that short ones fill up the end and no worker idles there
+LONGEST = {"test_openapi", "test_recovery", "test_approvals", "test_local_stack", "test_demo", "test_cli"}
+
+
+@pytest.hookimpl(trylast=True)  # the rest of the order stays random
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 @dataclass(frozen=True)

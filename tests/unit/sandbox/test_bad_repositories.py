@@ -150,7 +150,8 @@ def test_a_file_in_the_place_of_a_submodule_is_refused(git_server: GitServer, ro
 def test_a_huge_file_that_is_not_touched_costs_nothing(
     git_server: GitServer, rooms: Rooms, wall: Wall, tmp_path: Path
 ) -> None:
-    url = made(git_server, "git config core.compression 1; truncate -s 300M huge.txt; echo a > a")
+    size = limits.MAX_PATCH_FILE_BYTES + 1  # beyond every limit for the content of a file
+    url = made(git_server, f"git config core.compression 1; truncate -s {size} huge.txt; echo a > a")
     repository = cloned(rooms, wall, spec(url))
     context = collect(repository, "Look at huge.txt")
     assert (context.included, context.omitted) == ((), ("huge.txt",))
@@ -159,7 +160,7 @@ def test_a_huge_file_that_is_not_touched_costs_nothing(
     repository.write_diff(tree, tmp_path / "diff")
     assert (tmp_path / "diff").stat().st_size < 1000
     pushed(repository, wall)
-    assert git_server.git("r", "cat-file", "-s", "out:huge.txt") == f"{300 * 1024 * 1024}\n"
+    assert git_server.git("r", "cat-file", "-s", "out:huge.txt") == f"{size}\n"
 
 
 def test_a_huge_file_that_was_changed_is_named_in_the_diff_without_its_content(

@@ -79,9 +79,8 @@ def _overwrite(begin: int, end: int, words: Sequence[str]) -> None:
 
 def descendants(root: int) -> list[int]:
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (parent := _parent_of(entry)) is not None:
-            children.setdefault(parent, []).append(int(entry.name))
+    for pid, parent in _parents():
+        children.setdefault(parent, []).append(pid)
     found: list[int] = []
     waiting = [root]
     while waiting:
@@ -89,6 +88,13 @@ def descendants(root: int) -> list[int]:
         found += below
         waiting += below
     return found
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Every process there is, and its parent."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (parent := _parent_of(entry)) is not None:
+            yield int(entry.name), parent
 
 
 def _parent_of(process: Path) -> int | None:
@@ -119,12 +125,15 @@ def signal_all(pids: list[int], signum: signal.Signals) -> None:
 def end_descendants(grace_seconds: float) -> None:
     """SIGTERM to the children, time to tidy up, then SIGKILL to whatever is left, until nothing is.
 
-    Call it in a subreaper only: elsewhere an orphan escapes to init while its parent is being killed.
+    Call it in a subreaper only: elsewhere an orphan escapes to init while its parent is being killed. Here it turns up
+    among the children, and is asked in its turn.
     """
     me = os.getpid()
-    signal_all(_children(me), signal.SIGTERM)
+    asked: set[int] = set()
     deadline = time.monotonic() + grace_seconds
-    while descendants(me) and time.monotonic() < deadline:
+    while (children := _children(me)) and time.monotonic() < deadline:
+        signal_all([child for child in children if child not in asked], signal.SIGTERM)
+        asked.update(children)
         reap()
         time.sleep(_POLL_SECONDS)
     while left := descendants(me):
@@ -134,4 +143,4 @@ def end_descendants(grace_seconds: float) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    return [child for child in descendants(pid) if _parent_of(Path(f"/proc/{child}")) == pid]
+    return [child for child, parent in _parents() if parent == pid]

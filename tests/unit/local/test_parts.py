@@ -74,6 +74,22 @@ def test_a_part_that_ends_is_named_with_its_log(parts: Parts, state: StateDir) -
         parts.wait_for_failure()
 
 
+def test_an_orphan_is_asked_to_end_when_its_parent_has(state: StateDir, tmp_path: Path) -> None:
+    tidied = tmp_path / "tidied"
+    child = f"import pathlib, signal; signal.sigwait([signal.SIGTERM]); pathlib.Path({str(tidied)!r}).touch()"
+    family = (
+        "import signal, subprocess, sys, time\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True)\n"
+        "print('born', flush=True)\n"
+        "signal.sigwait([signal.SIGTERM])"
+    )
+    with lock.hold(state, "http://here") as lock_fd, Parts(state, leftovers=[], inherit_fd=lock_fd) as parts:
+        parts.start("family", [sys.executable, "-c", family], {})
+        parts.wait_until(lambda: "born" in state.log("family").read_text(), part="family", seconds=30)
+    assert tidied.exists()
+
+
 def test_a_part_that_never_gets_ready_is_named(parts: Parts) -> None:
     parts.start("worker", ["sleep", "60"], {"PATH": os.environ["PATH"]})
     with pytest.raises(LocalError, match="worker was not ready"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.request import Request, urlopen
 
 import pytest
 from pydantic import SecretStr
@@ -30,15 +31,30 @@ def wire(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def server() -> Iterator[ScriptedModel]:
+@pytest.fixture(scope="module")
+def running() -> Iterator[ScriptedModel]:
     with ScriptedModel() as running:
         yield running
 
 
 @pytest.fixture
-def model(wire: str, server: ScriptedModel) -> Model:
-    return model_on(wire, server.url)
+def server(running: ScriptedModel) -> ScriptedModel:
+    """It has forgotten what it was asked before, and what is added is played first."""
+    with urlopen(Request(f"{running.url}/_requests", method="DELETE")):  # noqa: S310 - our own
+        return running
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Model]:
+    """By wire. They keep nothing of a call, and making the SDKs' clients takes longer than most tests."""
+    return {}
+
+
+@pytest.fixture
+def model(wire: str, server: ScriptedModel, models: dict[str, Model]) -> Model:
+    if wire not in models:
+        models[wire] = model_on(wire, server.url)
+    return models[wire]
 
 
 def says(server: ScriptedModel, *replies: dict[str, Any]) -> None:

@@ -185,23 +185,23 @@ def test_of_two_changes_at_once_the_second_sees_the_first(store: Store, running:
 
 
 def test_a_run_that_ends_frees_its_slot_and_forgets_its_token(store: Store, running: Run) -> None:
-    assert store.slots.acquire(running.owner, running.run_id, limit=1, token="t1") == 0
+    assert store.slots.acquire(*running.scopes, running.run_id, limit=1, token="t1") == 0
     store.runs.change(running.run_id, allowed=LIVE, changes={"resume_token": "t"})
     ended = store.runs.change(running.run_id, allowed=LIVE, changes={"status": "failed"})
     assert ended.resume_token is None
     assert store.runs.get(running.run_id) == ended
-    assert store.slots.acquire(running.owner, new_run_id(), limit=1, token="t2") == 0
+    assert store.slots.acquire(*running.scopes, new_run_id(), limit=1, token="t2") == 0
 
 
 def test_a_run_called_up_from_the_line_is_named_until_it_is_dispatched(store: Store, run: Run) -> None:
     first = new_run_id()
-    store.slots.acquire(run.owner, first, limit=1, token="t1")
-    store.slots.acquire(run.owner, run.run_id, limit=1, token="t2")
-    assert store.slots.release(run.owner, first, limit=1) == [(run.run_id, "t2")]
-    assert store.slots.release(run.owner, first, limit=1) == [(run.run_id, "t2")]
+    store.slots.acquire(*run.scopes, first, limit=1, token="t1")
+    store.slots.acquire(*run.scopes, run.run_id, limit=1, token="t2")
+    assert store.slots.release(*run.scopes, first, limit=1) == [(run.run_id, "t2")]
+    assert store.slots.release(*run.scopes, first, limit=1) == [(run.run_id, "t2")]
     store.runs.change(run.run_id, allowed=["queued"], changes={"status": "provisioning"})
-    assert store.slots.release(run.owner, first, limit=1) == []
-    assert store.slots.acquire(run.owner, new_run_id(), limit=1, token="t3") == 1
+    assert store.slots.release(*run.scopes, first, limit=1) == []
+    assert store.slots.acquire(*run.scopes, new_run_id(), limit=1, token="t3") == 1
 
 
 def test_big_event_data_is_kept_in_a_blob_with_a_preview_inline(store: Store, run: Run) -> None:

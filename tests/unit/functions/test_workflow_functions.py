@@ -133,7 +133,9 @@ def test_the_settings_of_the_steps_are_typed() -> None:
         "CLUSTER_ARN": "cluster",
         "RUN_SECRETS_KEY_ID": "key",
         "CONCURRENCY": "4",
+        "MONTHLY_USD": "12.5",
         "USE_SPOT": "true",
     }
     settings = StepSettings.read(environment)
-    assert (settings.concurrency, settings.use_spot, settings.state_machine_arn) == (4, True, "")
+    assert (settings.quota.concurrency, settings.quota.monthly_usd) == (4, 12.5)
+    assert (settings.use_spot, settings.state_machine_arn) == (True, "")

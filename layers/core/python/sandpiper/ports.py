@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event, EventType, NewEvent
     from sandpiper.models.github import RepositoryToken
+    from sandpiper.models.quota import Account, Quota, Scope
     from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 
 
@@ -29,14 +30,29 @@ class Revision:
     events: Sequence[NewEvent] = ()
 
 
+@dataclass(frozen=True)
+class Admission:
+    """What one more start comes to: the starts that count from now on (None: nobody counts them), and a condition."""
+
+    starts: tuple[datetime, ...] | None
+    spent_below: float | None = None
+
+
 class Runs(Protocol):
     """Runs and their event logs: every change of a run and the events it causes are one atomic write.
 
-    The same write keeps the books: a new run, and every change of `usage`, moves its owner's figures of the month.
+    The same write keeps the books: a new run, and every change of `usage`, moves the figures of the month of its owner
+    and of its organization.
     """
 
-    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
-        """Store a new run with its first events. Raises Conflict if the id is taken."""
+    def create(
+        self, run: Run, events: Sequence[NewEvent], *, admit: Callable[[Account], Admission] | None = None
+    ) -> Run:
+        """Store a new run with its first events. Raises Conflict if the id is taken.
+
+        `admit` is asked about each of the run's scopes, as it is, and again if somebody was faster: what it counts is
+        part of the same write. What it raises is raised here, unless the id is taken.
+        """
 
     def get(self, run_id: str) -> Run:
         """Strongly consistent. Raises NotFound."""
@@ -108,18 +124,38 @@ class EventLog(Protocol):
         """`{run_id, seq, ts, attempt, type, data}` as the API shows them, in order."""
 
 
-class Slots(Protocol):
-    """Who may run now, per owner, first come first served."""
+class QuotaBooks(Protocol):
+    """What an admin has set for a user or an organization, and what counts against it."""
 
-    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+    def account(self, scope: Scope, month: str) -> Account:
+        """Strongly consistent. Nothing is known of most: that is no error."""
+
+    def set_limits(self, scope: Scope, limits: Quota) -> None:
+        """In place of all that were set before."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The slots of a scope: who has one, and who waits, in order."""
+
+    active: frozenset[str] = frozenset()
+    waiting: tuple[str, ...] = ()
+
+
+class Slots(Protocol):
+    """Who may run now, per user and per organization, first come first served."""
+
+    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
         """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat."""
 
-    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+    def held(self, scope: Scope) -> Held: ...
+
+    def release(self, scope: Scope, run_id: str | None, *, limit: int) -> list[tuple[str, str]]:
         """Give back a slot or a place in line; returns (run_id, token) of those whose turn has come.
 
         Safe to repeat: a run is named until it is dispatched (`Runs.change` to provisioning), so that whoever dies
         before waking it loses nobody. So its token may have been used already (Fenced), and that is no reason to take
-        its slot away.
+        its slot away. Without a run: only look whose turn has come.
         """
 
 

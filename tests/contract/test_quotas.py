@@ -72,7 +72,7 @@ def test_limits_that_were_set_replace_those_before(books: Books) -> None:
     user, org = books.scopes
     books.rules.books.set_limits(user, Quota(starts_per_day=7, monthly_usd=2.5))
     books.rules.books.set_limits(user, Quota(concurrency=3))
-    assert books.account(user).limits == Quota(concurrency=3)
+    assert books.account(user).limits == books.rules.books.limits_of(user) == Quota(concurrency=3)
     assert books.account(org).limits == Quota()
 
 

@@ -80,12 +80,12 @@ def test_dollars_come_back_with_the_next_month_also_in_december() -> None:
 
 def test_what_an_admin_has_set_comes_before_the_default_and_the_rest_stays() -> None:
     both = rules(starts_per_minute=4, starts_per_day=25)
-    assert both.in_force(account(starts_per_day=3)) == Quota(starts_per_minute=4, starts_per_day=3)
+    assert both.in_force(ANNS, Quota(starts_per_day=3)) == Quota(starts_per_minute=4, starts_per_day=3)
 
 
 def test_an_organization_has_only_the_limits_that_were_set() -> None:
-    assert rules(starts_per_minute=1, monthly_usd=1).in_force(account(scope=ACME)) == Quota()
-    assert rules().in_force(account(scope=ACME, concurrency=3)) == Quota(concurrency=3)
+    assert rules(starts_per_minute=1, monthly_usd=1).in_force(ACME, Quota()) == Quota()
+    assert rules().in_force(ACME, Quota(concurrency=3)) == Quota(concurrency=3)
 
 
 def test_nothing_is_written_down_where_nothing_is_limited() -> None:

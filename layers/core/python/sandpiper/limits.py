@@ -47,7 +47,7 @@ DEFAULT_MONTHLY_USD = 100
 MAX_STARTS = 5_000
 MAX_MONTHLY_USD = 1_000_000
 MAX_CONCURRENCY = 1_000
-TOLD_IN_LINE = 100  # of those who wait, how many are told when the line moves
+TOLD_IN_LINE = 25  # of those who wait, how many are told when the line moves; the others when they come so far
 TYPICAL_RUNS = 20  # the last ones, whose time says how long the next may take
 
 # The order in which clocks fire: command < run < task token < state machine

@@ -130,6 +130,9 @@ class QuotaBooks(Protocol):
     def account(self, scope: Scope, month: str) -> Account:
         """Strongly consistent. Nothing is known of most: that is no error."""
 
+    def limits_of(self, scope: Scope) -> Quota:
+        """What an admin has set, alone."""
+
     def set_limits(self, scope: Scope, limits: Quota) -> None:
         """In place of all that were set before."""
 

@@ -44,6 +44,12 @@ class DynamoQuotas:
     def account(self, scope: Scope, month: str) -> Account:
         return self._read(scope, month).account
 
+    def limits_of(self, scope: Scope) -> Quota:
+        answer = self._dynamodb.get_item(
+            TableName=self._table, Key=to_item(keys.limits_key(scope)), ConsistentRead=True
+        )
+        return _limits(from_item(answer.get("Item", {})))
+
     def set_limits(self, scope: Scope, limits: Quota) -> None:
         row = {**keys.limits_key(scope), "limits": limits.model_dump_json(exclude_none=True)}
         self._dynamodb.put_item(TableName=self._table, Item=to_item(row))

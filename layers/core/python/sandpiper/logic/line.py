@@ -12,6 +12,7 @@ with more runs than may work at once.
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import statistics
@@ -24,7 +25,7 @@ from sandpiper.models.events import NewEvent
 from sandpiper.ports import Revision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from sandpiper.logic.quotas import QuotaRules
     from sandpiper.models.quota import Quota, Scope
@@ -65,9 +66,10 @@ class Line:
         limit = self.quotas.concurrency(scope) or limits.MAX_CONCURRENCY
         for run_id, token in self.slots.release(scope, leaving, limit=limit):
             self._call(scope, run_id, token)
+        recent = functools.cache(self._recent)  # most of those who wait have one owner
         waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
         for position, run_id in enumerate(waiting, start=1):
-            self._tell(scope, run_id, position, limit)
+            self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
 
     def set_limits(self, scope: Scope, quota: Quota) -> None:
         """New limits for a user or an organization; whoever has a slot by that is called up at once."""
@@ -80,7 +82,7 @@ class Line:
             if limit is None:
                 continue
             if position := self.slots.acquire(scope, run.run_id, limit=limit, token=token):
-                return Place(scope, position, self._estimate(run, position, limit))
+                return Place(scope, position, estimated_wait(run, self._recent(run.owner), position, limit))
         return None
 
     def _call(self, scope: Scope, run_id: str, token: str) -> None:
@@ -106,42 +108,39 @@ class Line:
             # It knows already. If its execution is gone instead, `reconcile` ends the run and frees the slot.
             return
 
-    def _tell(self, scope: Scope, run_id: str, position: int, limit: int) -> None:
+    def _tell(self, run_id: str, scope: Scope, position: int, estimate: Callable[[Run], int]) -> None:
         def moved(run: Run) -> Revision | None:
             # Others tell it, too: the lowest place is the newest.
             if run.queue_line != scope.kind or run.queue_position is None or run.queue_position <= position:
                 return None
-            return waiting_at(run, Place(scope, position, self._estimate(run, position, limit)))
+            return waiting_at(run, Place(scope, position, estimate(run)))
 
         try:
             self.runs.revise(run_id, moved)
         except NotFound:
             logger.warning("a run without a row waits in line", extra={"run_id": run_id})
 
-    def _estimate(self, run: Run, position: int, limit: int) -> int:
-        page = self.runs.list_by_owner(run.owner, status="completed", repo=None, limit=limits.TYPICAL_RUNS, cursor=None)
-        return estimated_wait(page.items, position=position, limit=limit, otherwise=run.spec.timeout_seconds)
+    def _recent(self, owner: str) -> tuple[Run, ...]:
+        page = self.runs.list_by_owner(owner, status="completed", repo=None, limit=limits.TYPICAL_RUNS, cursor=None)
+        return page.items
 
 
 def waiting_at(run: Run, place: Place) -> Revision | None:
     """What becomes of a run that waits there; nothing if it does not wait any more, or has been told."""
-    told = {
-        "queue_position": place.position,
-        "queue_line": place.scope.kind,
-        "estimated_wait_seconds": place.estimated_wait_seconds,
-    }
-    if run.status != "queued" or (run.queue_position, run.queue_line) == (place.position, place.scope.kind):
+    position, line, seconds = place.position, place.scope.kind, place.estimated_wait_seconds
+    if run.status != "queued" or (run.queue_position, run.queue_line) == (position, line):
         return None
-    data = {
-        "position": place.position,
-        "line": place.scope.kind,
-        "estimated_wait_seconds": place.estimated_wait_seconds,
-    }
-    return Revision(told, [NewEvent(type="run_slot_waiting", data=data)])
+    changes = {"queue_position": position, "queue_line": line, "estimated_wait_seconds": seconds}
+    data = {"position": position, "line": line, "estimated_wait_seconds": seconds}
+    return Revision(changes, [NewEvent(type="run_slot_waiting", data=data)])
 
 
-def estimated_wait(recent: Iterable[Run], *, position: int, limit: int, otherwise: int) -> int:
+def _wait_at(recent: Callable[[str], tuple[Run, ...]], position: int, limit: int, run: Run) -> int:
+    return estimated_wait(run, recent(run.owner), position, limit)
+
+
+def estimated_wait(run: Run, recent: Iterable[Run], position: int, limit: int) -> int:
     """As many rounds as it takes, each as long as the owner's runs usually are, or as long as one may be."""
-    times = [(run.ended_at - run.started_at).total_seconds() for run in recent if run.ended_at and run.started_at]
-    typical = statistics.median(times) if times else otherwise
+    times = [(past.ended_at - past.started_at).total_seconds() for past in recent if past.ended_at and past.started_at]
+    typical = statistics.median(times) if times else run.spec.timeout_seconds
     return math.ceil(math.ceil(position / limit) * typical)

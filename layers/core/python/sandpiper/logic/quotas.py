@@ -19,7 +19,7 @@ from sandpiper.models.quota import LimitUse, Quota, Scope
 from sandpiper.ports import Admission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from sandpiper.models.identity import Identity
     from sandpiper.models.quota import Account, QuotaName
@@ -47,48 +47,44 @@ class QuotaRules:
 
     def admit(self, account: Account) -> Admission:
         """What counting one more start comes to. Raises QuotaExceeded."""
-        limits, now = self.in_force(account), self.clock.now()
-        full = [use for use in _of_a_start(account, limits, now) if use.left is not None and use.left <= 0]
+        limits, now = self.in_force(account.scope, account.limits), self.clock.now()
+        full = [use for use in _of_a_start(account, limits, now) if use.left == 0]
         if full:
             raise _exceeded(account.scope, full, now)
         windows = [window for name, window in _WINDOWS.items() if getattr(limits, name) is not None]
         kept = [start for start in account.starts if windows and now - start < max(windows)]
         return Admission(starts=(now, *kept) if windows else None, spent_below=limits.monthly_usd)
 
-    def in_force(self, account: Account) -> Quota:
-        if account.scope.kind == "org":
-            return account.limits
-        given = account.limits.model_dump(exclude_none=True)
-        return self.defaults.model_copy(update=given)
+    def in_force(self, scope: Scope, limits: Quota) -> Quota:
+        """The limits of a scope for which an admin has set these."""
+        return limits if scope.kind == "org" else self.defaults.model_copy(update=limits.model_dump(exclude_none=True))
 
     def concurrency(self, scope: Scope) -> int | None:
-        return self.in_force(self.account(scope)).concurrency
+        return self.in_force(scope, self.books.limits_of(scope)).concurrency
 
     def account(self, scope: Scope) -> Account:
         return self.books.account(scope, month_of(self.clock.now()))
 
     def uses(self, account: Account, active: int) -> list[LimitUse]:
         """Every limit of a scope, with what is used of it."""
-        limits = self.in_force(account)
+        limits = self.in_force(account.scope, account.limits)
         at_once = _use("concurrency", limits.concurrency, active)
         return [*_of_a_start(account, limits, self.clock.now()), at_once]
 
     def month_usd(self, run: Run) -> float | None:
         """What the months of its owner and organization leave to a run, as a total for all of it; None is no limit."""
-        left = self._dollars_left(run.scopes)
-        return None if left is None else run.usage.cost_usd + max(left, 0)
+        left = [dollars.left for _, dollars in self._dollars(run) if dollars.left is not None]
+        return run.usage.cost_usd + min(left) if left else None
 
     def refuse_without_dollars(self, run: Run) -> None:
         """Raises QuotaExceeded if nothing is left of the month."""
-        now = self.clock.now()
-        for account in map(self.account, run.scopes):
-            dollars = _dollars(account, self.in_force(account), now)
-            if dollars.left is not None and dollars.left <= 0:
-                raise _exceeded(account.scope, [dollars], now)
+        for scope, dollars in self._dollars(run):
+            if dollars.left == 0:
+                raise _exceeded(scope, [dollars], self.clock.now())
 
-    def _dollars_left(self, scopes: Iterable[Scope]) -> float | None:
-        accounts = [(account, self.in_force(account).monthly_usd) for account in map(self.account, scopes)]
-        return min((limit - account.spent_usd for account, limit in accounts if limit is not None), default=None)
+    def _dollars(self, run: Run) -> Iterator[tuple[Scope, LimitUse]]:
+        for account in map(self.account, run.scopes):
+            yield account.scope, _dollars(account, self.in_force(account.scope, account.limits), self.clock.now())
 
 
 def require_admin(identity: Identity) -> None:

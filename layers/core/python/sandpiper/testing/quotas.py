@@ -27,10 +27,13 @@ class FakeQuotas:
     def account(self, scope: Scope, month: str) -> Account:
         return Account(
             scope=scope,
-            limits=self._limits.get(scope, Quota()),
+            limits=self.limits_of(scope),
             starts=self._starts.get(scope, ()),
             spent_usd=self.usage_of(scope, month).cost_usd,
         )
+
+    def limits_of(self, scope: Scope) -> Quota:
+        return self._limits.get(scope, Quota())
 
     def set_limits(self, scope: Scope, limits: Quota) -> None:
         self._limits[scope] = limits

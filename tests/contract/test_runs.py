@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,9 @@ import pytest
 from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import NewEvent
+from sandpiper.models.quota import Scope
 from sandpiper.models.run import ErrorInfo, RunResult, Usage
+from sandpiper.ports import RunHead
 from tests.contract.samples import a_run, new_run_id, outputs
 
 if TYPE_CHECKING:
@@ -255,12 +256,22 @@ def test_control_requests_at_the_same_time_are_all_kept(store: Store, run: Run) 
     assert {control.by for control in kept} == {str(n) for n in range(12)}
 
 
-def test_the_sweep_finds_runs_that_have_not_ended_and_not_changed_for_a_while(store: Store, owner: str) -> None:
-    stale, fresh, ended = (store.runs.create(a_run(owner, store.clock), []) for _ in range(3))
-    store.runs.change(ended.run_id, allowed=LIVE, changes={"status": "failed"})
+def test_the_inventory_has_every_run_its_slots_and_its_secrets(store: Store, run: Run) -> None:
+    waiting, org = store.runs.create(a_run(run.owner, store.clock), []), Scope("org", f"org of {run.owner}")
+    for holder in (run, waiting):
+        store.slots.acquire(*run.scopes, holder.run_id, limit=1, token="t")
+    store.slots.acquire(org, run.run_id, limit=1, token="t")
     store.clock.advance(60)
-    store.runs.append(fresh.run_id, outputs("x"))
-    found = [run for run in store.runs.live(unchanged_since=store.clock.now()) if run.owner == owner]
-    assert found == [stale]
-    before = store.clock.now() - timedelta(seconds=60)
-    assert [run for run in store.runs.live(unchanged_since=before) if run.owner == owner] == []
+    store.runs.change(run.run_id, allowed=LIVE, changes={"status": "suspended"})
+    seen = store.runs.inventory()
+    assert seen.runs[run.run_id] == RunHead(run.run_id, "suspended", store.clock.now())
+    assert seen.runs[waiting.run_id].status == "queued"
+    assert seen.slots[Scope("user", run.owner)] == {run.run_id, waiting.run_id}
+    assert seen.slots[org] == {run.run_id}
+    assert run.run_id not in seen.secrets
+
+
+def test_slots_that_nobody_has_are_in_no_inventory(store: Store, run: Run) -> None:
+    store.slots.acquire(*run.scopes, run.run_id, limit=1, token="t")
+    store.runs.change(run.run_id, allowed=LIVE, changes={"status": "failed"})
+    assert run.scopes[0] not in store.runs.inventory().slots

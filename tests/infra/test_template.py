@@ -238,8 +238,9 @@ def test_every_alarm_tells_the_topic() -> None:
     assert all(alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}] for alarm in alarms.values())
 
 
-def test_the_alarm_on_mended_runs_watches_the_metric_that_reconcile_writes() -> None:
-    alarm = properties("RunsMendedAlarm")
+@pytest.mark.parametrize("name", ["RunsMendedAlarm", "LeftoversMendedAlarm"])
+def test_the_alarms_on_what_was_mended_watch_the_metrics_that_reconcile_writes(name: str) -> None:
+    alarm = properties(name)
     variables = template()["Globals"]["Function"]["Environment"]["Variables"]
     written = "".join(path.read_text() for path in (ROOT / "functions/reconcile").glob("*.py"))
     assert f'name="{alarm["MetricName"]}"' in written

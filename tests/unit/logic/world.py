@@ -52,7 +52,8 @@ class World:
     sockets: FakeSockets = field(default_factory=FakeSockets)
 
     def __post_init__(self) -> None:
-        self.runs = FakeRuns(self.clock, blobs=self.blobs, slots=self.slots, quotas=self.quotas)
+        self.workflow.clock = self.clock
+        self.runs = FakeRuns(self.clock, blobs=self.blobs, slots=self.slots, quotas=self.quotas, secrets=self.secrets)
         self.rules = QuotaRules(self.quotas, self.clock, QUOTA)
         self.line = Line(self.runs, self.slots, self.workflow, self.rules)
         self.starter = Starter(self.runs, self.secrets, self.workflow, self.clock, self.rules)

@@ -38,6 +38,24 @@ class Admission:
     spent_below: float | None = None
 
 
+@dataclass(frozen=True)
+class RunHead:
+    """As much of a run as tells whether anything may still be kept for it."""
+
+    run_id: str
+    status: Status
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a pass over the store has found. It takes a while: what looks wrong has to be looked at again."""
+
+    runs: Mapping[str, RunHead]
+    secrets: frozenset[str]  # runs that have some
+    slots: Mapping[Scope, frozenset[str]]  # runs that have one, were called up to one, or wait
+
+
 class Runs(Protocol):
     """Runs and their event logs: every change of a run and the events it causes are one atomic write.
 
@@ -107,8 +125,8 @@ class Runs(Protocol):
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]: ...
 
-    def live(self, *, unchanged_since: datetime) -> Iterable[Run]:
-        """Every run that has not ended and was last changed before then, for the sweep that looks for lost ones."""
+    def inventory(self) -> Inventory:
+        """Everything that is kept about runs, for the sweep that looks for what was lost."""
 
     def usage_of(self, owner: str, month: str) -> MonthlyUsage:
         """What the owner used in a month (`YYYY-MM`, UTC). Strongly consistent."""
@@ -175,6 +193,9 @@ class Blobs(Protocol):
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
 
+    def folders(self, prefix: str) -> Iterable[str]:
+        """The names of the folders right under `prefix`, which ends with a slash."""
+
     def delete_prefix(self, prefix: str) -> int:
         """Delete everything whose key begins so; returns how many there were. Safe to repeat."""
 
@@ -215,6 +236,9 @@ class Workflow(Protocol):
         """Safe to repeat. Raises NotFound if it was never started."""
 
     def is_running(self, run_id: str) -> bool: ...
+
+    def running(self) -> Mapping[str, datetime]:
+        """The names of all executions under way, with their starts. May lag behind by a moment."""
 
 
 class Sandboxes(Protocol):

@@ -18,7 +18,7 @@ INBOX_KEY = "KEY#"
 LIMITS = "LIMITS"
 STARTS = "STARTS"
 OWNER_INDEX = "by_owner"
-_SLOTS_OF = {"user": "OWNER#", "org": "ORG#"}
+SLOTS_OF = {"user": "OWNER#", "org": "ORG#"}
 _USAGE_OF = {"user": "USAGE#", "org": "ORGUSAGE#"}
 _HIGHEST = 10**10 - 1
 
@@ -27,12 +27,16 @@ def run_pk(run_id: str) -> str:
     return f"RUN#{run_id}"
 
 
+def run_of(pk: str) -> str:
+    return pk.removeprefix("RUN#")
+
+
 def run_key(run_id: str) -> dict[str, str]:
     return {"pk": run_pk(run_id), "sk": RUN}
 
 
 def slots_pk(scope: Scope) -> str:
-    return f"{_SLOTS_OF[scope.kind]}{scope.name}"
+    return f"{SLOTS_OF[scope.kind]}{scope.name}"
 
 
 def usage_key(scope: Scope, month: str) -> dict[str, str]:

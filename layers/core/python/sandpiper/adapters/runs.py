@@ -15,6 +15,7 @@ from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.event_log import EventLog
 from sandpiper.adapters.inbox import Inbox, refuse_another
+from sandpiper.adapters.inventory import take_inventory
 from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.rows import event_to_row, expiry, run_from_row, run_to_row
 from sandpiper.adapters.run_lists import RunLists
@@ -26,14 +27,13 @@ from sandpiper.models.run import TERMINAL, ControlRequest, MonthlyUsage, Page, R
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
     from sandpiper.models.events import EventType
     from sandpiper.models.quota import Account
-    from sandpiper.ports import Admission, Blobs, Clock, Revision
+    from sandpiper.ports import Admission, Blobs, Clock, Inventory, Revision
 
 REMEMBERED_RUNS = 128
 
@@ -174,8 +174,8 @@ class DynamoRuns:
         )
         return usage.from_row(month, from_item(answer.get("Item", {})))
 
-    def live(self, *, unchanged_since: datetime) -> Iterator[Run]:
-        return self._lists.live(unchanged_since=unchanged_since)
+    def inventory(self) -> Inventory:
+        return take_inventory(self._dynamodb, self._runs_table)
 
     def _rewrite(self, run_id: str, decide: Callable[[Run], _Plan | None]) -> Run:
         for _ in turns():

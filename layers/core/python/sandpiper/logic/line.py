@@ -62,14 +62,16 @@ class Line:
         for scope in reversed(run.scopes):
             self.move_up(scope, leaving=run.run_id)
 
-    def move_up(self, scope: Scope, *, leaving: str | None = None) -> None:
+    def move_up(self, scope: Scope, *, leaving: str | None = None) -> list[str]:
+        """Hand on the slots that are free, or become so; returns the runs that were woken by it."""
         limit = self.quotas.concurrency(scope) or limits.MAX_CONCURRENCY
-        for run_id, token in self.slots.release(scope, leaving, limit=limit):
-            self._call(scope, run_id, token)
+        called = self.slots.release(scope, leaving, limit=limit)
+        woken = [run_id for run_id, token in called if self._call(scope, run_id, token)]
         recent = functools.cache(self._recent)  # most of those who wait have one owner
         waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
         for position, run_id in enumerate(waiting, start=1):
             self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
+        return woken
 
     def set_limits(self, scope: Scope, quota: Quota) -> None:
         """New limits for a user or an organization; whoever has a slot by that is called up at once."""
@@ -85,28 +87,30 @@ class Line:
                 return Place(scope, position, estimated_wait(run, self._recent(run.owner), position, limit))
         return None
 
-    def _call(self, scope: Scope, run_id: str, token: str) -> None:
-        """The run has a slot of `scope` now; it goes on if it needs no other, or gets that, too."""
+    def _call(self, scope: Scope, run_id: str, token: str) -> bool:
+        """The run has a slot of `scope` now; it is woken if it needs no other, or gets that, too."""
         try:
             run = self.runs.get(run_id)
         except NotFound:
             logger.warning("a run without a row was called up", extra={"run_id": run_id})
-            return
+            return False
         place = self._join(run, run.scopes[run.scopes.index(scope) + 1 :], token)
         if self.runs.get(run_id).is_terminal:
             # Whoever ended it gave back what it had by then, but not what it has joined since.
             self.leave(run)
         elif place is None:
-            self._wake(token)
+            return self._wake(token)
         else:
             self.runs.revise(run_id, lambda run: waiting_at(run, place))
+        return False
 
-    def _wake(self, token: str) -> None:
+    def _wake(self, token: str) -> bool:
         try:
             self.workflow.succeed(token, {"cancelled": False})
         except Fenced:
             # It knows already. If its execution is gone instead, `reconcile` ends the run and frees the slot.
-            return
+            return False
+        return True
 
     def _tell(self, run_id: str, scope: Scope, position: int, estimate: Callable[[Run], int]) -> None:
         def moved(run: Run) -> Revision | None:

@@ -13,14 +13,14 @@ from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import Event, NewEvent
 from sandpiper.models.quota import Scope
 from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
+from sandpiper.ports import Inventory, RunHead
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.quotas import FakeQuotas
 from sandpiper.testing.slots import FakeSlots
-from sandpiper.testing.storage import FakeBlobs
+from sandpiper.testing.storage import FakeBlobs, FakeRunSecrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from sandpiper.models.events import EventType
     from sandpiper.models.quota import Account
@@ -37,11 +37,13 @@ class FakeRuns:
         blobs: Blobs | None = None,
         slots: FakeSlots | None = None,
         quotas: FakeQuotas | None = None,
+        secrets: FakeRunSecrets | None = None,
     ) -> None:
         self._clock = clock or FakeClock()
         self._blobs = blobs or FakeBlobs()
         self._slots = slots or FakeSlots()
         self._quotas = quotas or FakeQuotas()
+        self._secrets = secrets or FakeRunSecrets()
         self._runs: dict[str, Run] = {}
         self._events: dict[str, list[Event]] = {}
         self._controls: dict[str, list[ControlRequest]] = {}
@@ -152,9 +154,10 @@ class FakeRuns:
         with self._lock:
             return [control for control in self._controls.get(run_id, ()) if control.n > after]
 
-    def live(self, *, unchanged_since: datetime) -> list[Run]:
+    def inventory(self) -> Inventory:
         with self._lock:
-            return [run for run in self._runs.values() if not run.is_terminal and run.updated_at < unchanged_since]
+            heads = {run.run_id: RunHead(run.run_id, run.status, run.updated_at) for run in self._runs.values()}
+        return Inventory(heads, frozenset(self._secrets.stored), self._slots.everybody())
 
     def usage_of(self, owner: str, month: str) -> MonthlyUsage:
         with self._lock:

@@ -60,6 +60,12 @@ class FakeSlots:
                 line.active.append(called)
             return list(line.called.items())
 
+    def everybody(self) -> dict[Scope, frozenset[str]]:
+        """All who have a slot or wait for one."""
+        with self._lock:
+            runs = {scope: frozenset({*line.active, *line.waiting}) for scope, line in self._lines.items()}
+        return {scope: found for scope, found in runs.items() if found}
+
     def give_back(self, scope: Scope, run_id: str) -> None:
         """What ending a run does: the slot is free, and nobody is called up yet."""
         with self._lock:

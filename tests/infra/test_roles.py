@@ -27,7 +27,7 @@ MAY: dict[str, Grants] = {
         },
         "RunsTable/index/by_owner": {"dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
-        "ConnectionsTable": {"dynamodb:PutItem"},
+        "ConnectionsTable": {"dynamodb:PutItem", "dynamodb:UpdateItem"},
         "IdempotencyTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"},
         "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject"},
@@ -47,6 +47,7 @@ MAY: dict[str, Grants] = {
         "ConnectionsTable": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
             "dynamodb:DeleteItem",
             "dynamodb:Query",
             "dynamodb:ConditionCheckItem",
@@ -56,7 +57,7 @@ MAY: dict[str, Grants] = {
     "BroadcastRole": {
         "BroadcastLogs": LOGS,
         "EventsTable.StreamArn": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
-        "ConnectionsTable": {"dynamodb:DeleteItem", "dynamodb:Query"},
+        "ConnectionsTable": {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Query"},
         "execute-api:WebSocketApi/live/POST/@connections/*": {"execute-api:ManageConnections"},
         "DeadLetters": {"sqs:SendMessage"},
         "*": {"dynamodb:ListStreams"},

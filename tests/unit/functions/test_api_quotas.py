@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandpiper import limits as core_limits
 from tests.unit.logic.world import ANN
 
 if TYPE_CHECKING:
@@ -100,3 +101,10 @@ def test_a_raised_concurrency_lets_those_who_wait_go_on_at_once(api: Api) -> Non
     tokens = [api.rules.acquire(api.rules.start(ANN)) for _ in range(3)]
     put(api, "/quotas/users/ann", {"concurrency": 2})
     assert [token in api.rules.workflow.answers for token in tokens] == [True, True, False]
+
+
+def test_one_ticket_too_many_is_a_429(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_limits, "TICKETS_PER_MINUTE", 1)
+    assert api.call("POST", "/tickets").status == 200
+    answer = api.call("POST", "/tickets")
+    assert (answer.status, answer.error["type"], answer.headers["retry-after"]) == (429, "quota_exceeded", "60")

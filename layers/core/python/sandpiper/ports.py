@@ -250,12 +250,16 @@ class Sandboxes(Protocol):
 class Connections(Protocol):
     """Open sockets, what they follow, and the tickets that open them."""
 
-    def issue_ticket(self, ticket: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+    def issue_ticket(
+        self, ticket: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None
+    ) -> None:
+        """With `now` it counts for its user. Raises QuotaExceeded for too many in a minute."""
 
     def redeem_ticket(self, ticket: str, *, now: int) -> dict[str, Any]:
         """Once only. Raises AuthenticationError."""
 
-    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None) -> None:
+        """With `now` it counts for its user until it is closed or expires. Raises QuotaExceeded for too many."""
 
     def identity(self, connection_id: str) -> dict[str, Any]:
         """Raises NotFound if the connection is not open."""

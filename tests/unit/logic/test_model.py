@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sandpiper.errors import Conflict, Fenced
+from sandpiper.errors import Fenced
 from sandpiper.logic import statuses
 from sandpiper.logic.outcomes import Ending
 from sandpiper.logic.reconcile import Mended
@@ -44,8 +44,6 @@ DONE = RunResult(outcome="completed")
 
 
 class Runs(RuleBasedStateMachine):
-    runs = Bundle("runs")
-
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
@@ -55,102 +53,96 @@ class Runs(RuleBasedStateMachine):
         self.seen: dict[str, Run] = {}
         self.count = 0
 
-    @initialize(user=st.integers(1, 2), org=st.none() | st.integers(1, 2))
-    def choose_limits(self, user: int, org: int | None) -> None:
+    @initialize(user=st.integers(1, 2), org=st.none() | st.integers(1, 2), eager=st.booleans())
+    def choose_limits(self, user: int, org: int | None, *, eager: bool) -> None:
+        self.eager = eager
         self.limits = {Scope("org", "acme"): org, **{Scope("user", name): user for name in USERS}}
         for scope, limit in self.limits.items():
             self.world.quotas.set_limits(scope, Quota(concurrency=limit))
 
     # ---- what people do
 
-    @rule(target=runs, user=st.sampled_from(USERS))
-    def start(self, user: str) -> str:
-        return self.world.start(Identity(user=user, org="acme"))
+    @precondition(lambda self: len(self._all()) < 5)
+    @rule(user=st.sampled_from(USERS))
+    def start(self, user: str) -> None:
+        run_id = self.world.start(Identity(user=user, org="acme"))
+        if self.eager:
+            self._join(run_id)
 
-    @rule(run=runs)
-    def cancel(self, run: str) -> None:
-        try:
-            self.world.controls.cancel(run, self._who(run))
-        except Conflict:
-            assert self.world.get(run).is_terminal
+    @precondition(lambda self: self._live())
+    @rule(data=st.data())
+    def cancel(self, data: st.DataObject) -> None:
+        run = data.draw(st.sampled_from(self._live()))
+        self.world.controls.cancel(run, self._who(run))
 
-    @rule(run=runs)
-    def resume(self, run: str) -> None:
-        if self.world.status(run) == "suspended":
-            self.world.controls.resume(run, self._who(run))
+    @precondition(lambda self: self._live("suspended"))
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        run = data.draw(st.sampled_from(self._live("suspended")))
+        self.world.controls.resume(run, self._who(run))
 
     # ---- what the state machine does, and does again
 
-    @rule(run=runs)
-    def acquire_slot(self, run: str) -> None:
+    @precondition(lambda self: self._outside())
+    @rule(data=st.data())
+    def acquire_slot(self, data: st.DataObject) -> None:
         """At the start, after a suspension that is over, and once more with a new token if an answer was lost."""
-        found = self.world.get(run)
-        if found.status == "suspended" and not self._is_woken(found.resume_token):
-            return
-        if found.status not in {"queued", "suspended"} or self._may_go_on(run):
-            return
-        self.count += 1
-        self.tokens[run] = self.world.token(f"slot-{self.count}")
-        if run not in self.joined[found.owner]:
-            self.joined[found.owner].append(run)
-        self.world.steps.acquire_slot(run, self.tokens[run])
+        self._join(data.draw(st.sampled_from(self._outside())))
 
-    @rule(run=runs)
-    def prepare(self, run: str) -> None:
-        if self._may_go_on(run):
-            self.world.steps.prepare(run)
+    @precondition(lambda self: self._called())
+    @rule(data=st.data())
+    def prepare(self, data: st.DataObject) -> None:
+        self.world.steps.prepare(data.draw(st.sampled_from(self._called())))
 
-    @rule(run=runs)
-    def go_on(self, run: str) -> None:
-        """As far as nothing is in the way, so that stories are about what is."""
-        self.acquire_slot(run)
-        self.prepare(run)
-        self.begin(run)
+    @precondition(lambda self: self._live("running"))
+    @rule(data=st.data())
+    def suspend(self, data: st.DataObject) -> None:
+        run = data.draw(st.sampled_from(self._live("running")))
+        self.world.suspend(run, PAUSED)
+        self._out_of_line(run)
 
-    @rule(run=runs)
-    def suspend(self, run: str) -> None:
-        if self.world.status(run) == "running":
-            self.world.suspend(run, PAUSED)
-            self._out_of_line(run)
-
-    @rule(run=runs)
-    def lose_the_sandbox(self, run: str) -> None:
-        if self.world.status(run) in {"provisioning", "running"} and not self.world.steps.recover(run, "Lost", ""):
+    @precondition(lambda self: self._live("provisioning", "running"))
+    @rule(data=st.data())
+    def lose_the_sandbox(self, data: st.DataObject) -> None:
+        run = data.draw(st.sampled_from(self._live("provisioning", "running")))
+        if not self.world.steps.recover(run, "Lost", ""):
             self._finalize(run, Ending(error="Lost"))
 
-    @rule(run=runs, error=st.sampled_from([None, "States.Timeout", "SandboxLost"]))
-    def finalize(self, run: str, error: str | None) -> None:
-        found = self.world.get(run)
-        if found.status == "running" and error is None:
+    @precondition(lambda self: self._at_its_end())
+    @rule(data=st.data(), error=st.sampled_from([None, "States.Timeout", "SandboxLost"]))
+    def finalize(self, data: st.DataObject, error: str | None) -> None:
+        run = data.draw(st.sampled_from(self._at_its_end()))
+        if error is None and self.world.status(run) == "running":
             self.world.hand_in(run, DONE)
-        if found.status in {"provisioning", "running"} or self._is_woken(self.tokens.get(run), cancelled=True):
-            self._finalize(run, Ending(error=error))
+        self._finalize(run, Ending(error=error))
 
     # ---- what sandboxes do
 
-    @rule(run=runs)
-    def begin(self, run: str) -> None:
-        if self.world.status(run) == "provisioning":
-            self.world.begin(run)
+    @precondition(lambda self: self._live("provisioning"))
+    @rule(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        self.world.begin(data.draw(st.sampled_from(self._live("provisioning"))))
 
-    @rule(run=runs, attempt=st.integers(1, 4), number=st.integers(1, 3))
-    def report(self, run: str, attempt: int, number: int) -> None:
-        before = self.world.get(run)
+    @precondition(lambda self: self._all())
+    @rule(data=st.data(), attempt=st.integers(1, 3), number=st.integers(1, 3))
+    def report(self, data: st.DataObject, attempt: int, number: int) -> None:
+        before = data.draw(st.sampled_from(self._all()))
         try:
-            self.world.runs.append(run, [NewEvent(type="tool_output")] * number, attempt=attempt)
+            self.world.runs.append(before.run_id, [NewEvent(type="tool_output")] * number, attempt=attempt)
         except Fenced:
             assert before.attempt != attempt or before.is_terminal
-            assert self.world.get(run) == before
+            assert self.world.get(before.run_id) == before
         else:
-            assert self.world.get(run).last_seq == before.last_seq + number
+            assert self.world.get(before.run_id).last_seq == before.last_seq + number
 
     # ---- faults
 
-    @rule(run=runs)
-    def execution_dies(self, run: str) -> None:
-        if not self.world.get(run).is_terminal:
-            self.world.reconciler.execution_ended(run, "ABORTED", "")
-            self._ended(run)
+    @precondition(lambda self: self._live())
+    @rule(data=st.data())
+    def execution_dies(self, data: st.DataObject) -> None:
+        run = data.draw(st.sampled_from(self._live()))
+        self.world.reconciler.execution_ended(run, "ABORTED", "")
+        self._ended(run)
 
     @rule()
     def time_passes(self) -> None:
@@ -227,6 +219,32 @@ class Runs(RuleBasedStateMachine):
 
     # ---- helpers
 
+    def _join(self, run: str) -> None:
+        self.count += 1
+        self.tokens[run] = self.world.token(f"slot-{self.count}")
+        line = self.joined[self.world.get(run).owner]
+        if run not in line:
+            line.append(run)
+        self.world.steps.acquire_slot(run, self.tokens[run])
+
+    def _live(self, *among: str) -> list[str]:
+        return [run.run_id for run in self._all() if run.status in (among or statuses.LIVE)]
+
+    def _outside(self) -> list[str]:
+        """Those whose execution comes to the line, or asks there once more."""
+        woken = [run for run in self._live("suspended") if self._is_woken(self.world.get(run).resume_token)]
+        return [
+            *woken,
+            *(run for run in self._live("queued") if self.tokens.get(run) not in self.world.workflow.answers),
+        ]
+
+    def _called(self) -> list[str]:
+        return [run for run in self._live("queued") if self._is_woken(self.tokens.get(run))]
+
+    def _at_its_end(self) -> list[str]:
+        cancelled = [run for run in self._live("queued") if self._is_woken(self.tokens.get(run), cancelled=True)]
+        return [*cancelled, *self._live("provisioning", "running")]
+
     def _all(self) -> list[Run]:
         return [self.world.get(run_id) for run_id in self.world.runs.inventory().runs]
 
@@ -273,4 +291,4 @@ def _reachable(status: Status) -> set[Status]:
 
 
 TestRuns = Runs.TestCase
-TestRuns.settings = settings(max_examples=120, stateful_step_count=40, deadline=None, derandomize=True)
+TestRuns.settings = settings(max_examples=150, stateful_step_count=50, deadline=None, derandomize=True)

@@ -291,4 +291,4 @@ def _reachable(status: Status) -> set[Status]:
 
 
 TestRuns = Runs.TestCase
-TestRuns.settings = settings(max_examples=150, stateful_step_count=50, deadline=None, derandomize=True)
+TestRuns.settings = settings(max_examples=80, stateful_step_count=50, deadline=None, derandomize=True)

@@ -19,6 +19,7 @@ _DESCRIPTIONS = {
     404: "No such thing, or not yours",
     409: "Not possible in the present state",
     422: "A field is wrong; `details` names it",
+    429: "A quota is used up; `details` and `Retry-After` say which and until when",
     500: "Our fault",
     503: "A service did not answer; try again",
 }
@@ -34,6 +35,7 @@ _ANSWERS = {
     },
 }
 _MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"})
+_MAY_BE_TOO_MUCH = frozenset({"execute", "raiseBudget", "createTicket"})
 _OF_POWERTOOLS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
 
@@ -73,6 +75,8 @@ def _errors(path: str, operation: dict[str, Any]) -> list[int]:
         codes += [400, 422]
     if operation["operationId"] in _MAY_CONFLICT:
         codes += [409]
+    if operation["operationId"] in _MAY_BE_TOO_MUCH:
+        codes += [429]
     return codes
 
 

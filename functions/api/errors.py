@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
 from api.requests import request_id
-from sandpiper.errors import MethodNotAllowed, NotFound, SandpiperError, ValidationError
+from sandpiper.errors import MethodNotAllowed, NotFound, QuotaExceeded, SandpiperError, ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,8 @@ class ErrorAnswers:
     def _ours(self, error: SandpiperError) -> Response[str]:
         if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             logger.error("request failed", error_type=error.type, exc_info=error)
-        return self._answer(error)
+        later = {"Retry-After": str(error.retry_after)} if isinstance(error, QuotaExceeded) else {}
+        return self._answer(error, later)
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
         return self._answer(_validation_error(error.errors()))

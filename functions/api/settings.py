@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sandpiper.models.quota import Quota
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,6 +27,7 @@ class Settings:
     allowed_repo_urls: tuple[str, ...]
     websocket_url: str
     version: str
+    quota: Quota  # of a user, by default
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Settings:
@@ -43,4 +46,10 @@ class Settings:
             allowed_repo_urls=tuple(filter(None, map(str.strip, environment.get("ALLOWED_REPO_URLS", "").split(",")))),
             websocket_url=environment["WEBSOCKET_URL"],
             version=environment["VERSION"],
+            quota=Quota(
+                starts_per_minute=int(environment["STARTS_PER_MINUTE"]),
+                starts_per_day=int(environment["STARTS_PER_DAY"]),
+                monthly_usd=float(environment["MONTHLY_USD"]),
+                concurrency=int(environment["CONCURRENCY"]),
+            ),
         )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandpiper.logic.budgets import in_force
-from sandpiper.models.responses import EventView, ResultView, RunLinks, RunView
+from sandpiper.models.responses import BudgetView, EventView, QuotaView, ResultView, RunLinks, RunView
 
 if TYPE_CHECKING:
+    from api.world import World
     from sandpiper.models.events import Event
+    from sandpiper.models.quota import Scope
     from sandpiper.models.run import Run, RunResult
 
 
@@ -29,9 +31,11 @@ def run_view(run: Run, websocket_url: str) -> RunView:
         ended_at=run.ended_at,
         attempt=run.attempt,
         usage=run.usage,
-        budget=in_force(run.spec, run.budget),
+        budget=BudgetView(**in_force(run.spec, run.budget).model_dump(exclude={"month_usd"})),
         last_seq=run.last_seq,
         queue_position=run.queue_position,
+        queue_line=run.queue_line,
+        estimated_wait_seconds=run.estimated_wait_seconds,
         cancel_requested=run.cancel_requested,
         result=_result_view(run.result, run.run_id) if run.result else None,
         error=run.error,
@@ -53,6 +57,11 @@ def links(run_id: str, websocket_url: str) -> RunLinks:
 
 def event_view(event: Event) -> EventView:
     return EventView(**dict(event))
+
+
+def quota_view(world: World, scope: Scope) -> QuotaView:
+    uses = world.quotas.uses(world.quotas.account(scope), len(world.line.slots.held(scope).active))
+    return QuotaView(scope=scope.kind, name=scope.name, limits=uses)
 
 
 def _result_view(result: RunResult, run_id: str) -> ResultView:

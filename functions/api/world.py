@@ -14,10 +14,14 @@ from sandpiper.adapters.aws import client
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.connections import DynamoConnections
+from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
+from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.adapters.workflow import StepFunctionsWorkflow
 from sandpiper.logic.control import Controls
+from sandpiper.logic.line import Line
+from sandpiper.logic.quotas import QuotaRules
 from sandpiper.logic.repos import RepoRules
 from sandpiper.logic.start_run import Starter
 
@@ -41,6 +45,8 @@ class World:
     websocket_url: str
     version: str
     clock: Clock
+    quotas: QuotaRules
+    line: Line
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -56,10 +62,11 @@ def world() -> World:
         dynamodb, client("kms"), runs_table=settings.runs_table, key_id=settings.run_secrets_key_id, clock=clock
     )
     workflow = StepFunctionsWorkflow(client("stepfunctions"), state_machine_arn=settings.state_machine_arn)
+    quotas = QuotaRules(DynamoQuotas(dynamodb, runs_table=settings.runs_table), clock, settings.quota)
     return World(
         runs=runs,
-        starter=Starter(runs, secrets, workflow, clock),
-        controls=Controls(runs, workflow, clock),
+        starter=Starter(runs, secrets, workflow, clock, quotas),
+        controls=Controls(runs, workflow, clock, quotas),
         blobs=blobs,
         connections=DynamoConnections(dynamodb, connections_table=settings.connections_table),
         idempotency=functools.partial(_idempotency, settings.idempotency_table),
@@ -68,6 +75,8 @@ def world() -> World:
         websocket_url=settings.websocket_url,
         version=settings.version,
         clock=clock,
+        quotas=quotas,
+        line=Line(runs, DynamoSlots(dynamodb, runs_table=settings.runs_table), workflow, quotas),
     )
 
 

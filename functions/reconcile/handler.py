@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger, single_metric
@@ -16,22 +17,25 @@ from shared.steps import steps_of
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-    from sandpiper.models.run import Run
+    from sandpiper.logic.reconcile import Mended
 
 logger = Logger()
 
 
 @logger.inject_lambda_context(clear_state=True)
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, list[str]]:
-    mended = [run.run_id for run in _mend(event)]
-    if mended:
-        with single_metric(name="RunsMended", unit=MetricUnit.Count, value=len(mended)):
-            logger.warning("runs ended that nothing else ended", runs=mended)
-    logger.info("reconciled", mended=len(mended))
-    return {"mended": mended}
+    mended = _mend(event)
+    if mended.runs:
+        with single_metric(name="RunsMended", unit=MetricUnit.Count, value=len(mended.runs)):
+            logger.warning("runs ended that nothing else ended", runs=mended.runs)
+    if mended.leftovers:
+        with single_metric(name="LeftoversMended", unit=MetricUnit.Count, value=mended.leftovers):
+            logger.warning("something was left that nothing needs", **asdict(mended))
+    logger.info("reconciled", mended=len(mended.runs), leftovers=mended.leftovers)
+    return asdict(mended)
 
 
-def _mend(event: dict[str, Any]) -> list[Run]:
+def _mend(event: dict[str, Any]) -> Mended:
     if event.get("source") != "aws.states":
         return reconciler().sweep()
     detail = event["detail"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from sandpiper.models.quota import Quota
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -16,7 +18,7 @@ class StepSettings:
     artifacts_bucket: str
     cluster_arn: str
     run_secrets_key_id: str
-    concurrency: int
+    quota: Quota  # of a user, by default
     # The workflow function is part of the state machine and can't name it; it only answers tokens.
     state_machine_arn: str = ""
     use_spot: bool = False
@@ -29,7 +31,7 @@ class StepSettings:
             artifacts_bucket=environment["ARTIFACTS_BUCKET"],
             cluster_arn=environment["CLUSTER_ARN"],
             run_secrets_key_id=environment["RUN_SECRETS_KEY_ID"],
-            concurrency=int(environment["CONCURRENCY"]),
+            quota=Quota(concurrency=int(environment["CONCURRENCY"]), monthly_usd=float(environment["MONTHLY_USD"])),
             state_machine_arn=environment.get("STATE_MACHINE_ARN", ""),
             use_spot=environment.get("USE_SPOT", "false") == "true",
         )

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
 from sandpiper.adapters.sandboxes import EcsSandboxes
 from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.adapters.workflow import StepFunctionsWorkflow
 from sandpiper.logic.line import Line
+from sandpiper.logic.quotas import QuotaRules
 from sandpiper.logic.workflow_steps import Steps
 
 if TYPE_CHECKING:
@@ -23,13 +25,15 @@ def steps_of(settings: StepSettings) -> Steps:
     dynamodb, clock = client("dynamodb"), SystemClock()
     blobs = S3Blobs(client("s3"), bucket=settings.artifacts_bucket)
     workflow = StepFunctionsWorkflow(client("stepfunctions"), state_machine_arn=settings.state_machine_arn)
-    runs, events = settings.runs_table, settings.events_table
+    table = settings.runs_table
+    runs = DynamoRuns(dynamodb, runs_table=table, events_table=settings.events_table, blobs=blobs, clock=clock)
+    quotas = QuotaRules(DynamoQuotas(dynamodb, runs_table=table), clock, settings.quota)
     return Steps(
-        runs=DynamoRuns(dynamodb, runs_table=runs, events_table=events, blobs=blobs, clock=clock),
-        line=Line(DynamoSlots(dynamodb, runs_table=runs), workflow, settings.concurrency),
+        runs=runs,
+        line=Line(runs, DynamoSlots(dynamodb, runs_table=table), workflow, quotas),
         blobs=blobs,
         secrets=KmsRunSecrets(
-            dynamodb, client("kms"), runs_table=runs, key_id=settings.run_secrets_key_id, clock=clock
+            dynamodb, client("kms"), runs_table=table, key_id=settings.run_secrets_key_id, clock=clock
         ),
         workflow=workflow,
         sandboxes=EcsSandboxes(client("ecs"), cluster_arn=settings.cluster_arn),

@@ -11,7 +11,7 @@ from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.connections import DynamoConnections
 from sandpiper.adapters.event_log import EventLog
 from sandpiper.adapters.sockets import ApiGatewaySockets
-from sandpiper.errors import AuthenticationError
+from sandpiper.errors import AuthenticationError, QuotaExceeded
 from sandpiper.logic.subscriptions import Subscriptions
 from shared.json_logs import json_logger
 from websocket.settings import Settings
@@ -39,7 +39,7 @@ def _connect(connection_id: str, event: dict[str, Any]) -> int:
     ticket = (event.get("queryStringParameters") or {}).get("ticket") or ""
     try:
         subscriptions().connect(connection_id, ticket)
-    except AuthenticationError as refusal:
+    except (AuthenticationError, QuotaExceeded) as refusal:
         return refusal.status
     return 200
 

@@ -76,6 +76,13 @@ def test_what_begins_with_a_prefix_is_deleted_and_nothing_else(blobs: Blobs, key
             blobs.get(name)
 
 
+def test_folders_are_listed_once_each_and_nothing_deeper(blobs: Blobs, key: str) -> None:
+    for name in ("a/1", "a/2", "b/c/d", "file"):
+        blobs.put(f"{key}/{name}", b"x", content_type="text/plain")
+    assert sorted(blobs.folders(f"{key}/")) == ["a", "b"]
+    assert list(blobs.folders(f"{key}/none/")) == []
+
+
 def test_more_than_one_page_is_deleted(blobs: Blobs, key: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: blobs.put(f"{key}/{n}", b"x", content_type="text/plain"), range(1_001)))

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandpiper import limits
 from sandpiper.adapters.connections import DynamoConnections
-from sandpiper.errors import AuthenticationError, NotFound
+from sandpiper.errors import AuthenticationError, NotFound, QuotaExceeded
 from sandpiper.testing.fakes import FakeConnections
 
 if TYPE_CHECKING:
     from sandpiper.ports import Connections
     from tests.contract.worlds import Aws
 
+NOW = 1_900_000_000
 ANN = {"user": "ann", "org": None, "scope": "runs:read"}
 
 
@@ -124,3 +126,60 @@ def test_closing_forgets_the_connection_and_all_it_follows(
         connections.identity(connection)
     with pytest.raises(NotFound):
         connections.subscribe(connection, run_id)
+
+
+def a_person() -> dict[str, Any]:
+    return {"user": f"user-{uuid.uuid4()}", "org": None}
+
+
+def open_all(connections: Connections, who: dict[str, Any], names: list[str], *, at: int = NOW) -> list[str]:
+    """Those that were let in, of sockets that come at once."""
+
+    def try_one(name: str) -> str | None:
+        try:
+            connections.open(name, who, expires_at=at + 7200, now=at)
+        except QuotaExceeded:
+            return None
+        return name
+
+    with ThreadPoolExecutor(8) as pool:
+        return [name for name in pool.map(try_one, names) if name]
+
+
+def test_a_user_has_so_many_sockets_open_and_no_more(connections: Connections) -> None:
+    who = a_person()
+    names = [f"{who['user']}-{n}" for n in range(limits.MAX_CONNECTIONS + 6)]
+    opened = open_all(connections, who, names)
+    assert len(opened) == limits.MAX_CONNECTIONS
+    refused = next(name for name in names if name not in opened)
+    with pytest.raises(NotFound):
+        connections.identity(refused)
+    assert open_all(connections, a_person(), [refused]) == [refused]
+
+
+def test_a_socket_that_is_closed_makes_room_for_one(connections: Connections) -> None:
+    who = a_person()
+    opened = open_all(connections, who, [f"{who['user']}-{n}" for n in range(limits.MAX_CONNECTIONS)])
+    for _ in range(2):
+        connections.close(opened[0])
+    assert len(open_all(connections, who, [f"{who['user']}-new-{n}" for n in range(3)], at=NOW + 1)) == 1
+
+
+def test_a_socket_whose_end_nobody_told_counts_until_it_would_have_been_closed(connections: Connections) -> None:
+    who = a_person()
+    open_all(connections, who, [f"{who['user']}-{n}" for n in range(limits.MAX_CONNECTIONS)])
+    assert open_all(connections, who, [f"{who['user']}-later"], at=NOW + 7199) == []
+    assert open_all(connections, who, [f"{who['user']}-later"], at=NOW + 7200) != []
+
+
+def test_a_user_is_given_so_many_tickets_in_a_minute(connections: Connections, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TICKETS_PER_MINUTE", 3)
+    who, minute = a_person(), NOW - NOW % 60
+    for n in range(3):
+        connections.issue_ticket(f"{who['user']}-{n}", who, expires_at=minute + 90, now=minute + 20)
+    with pytest.raises(QuotaExceeded) as refused:
+        connections.issue_ticket(f"{who['user']}-3", who, expires_at=minute + 90, now=minute + 20)
+    assert refused.value.retry_after == 40
+    with pytest.raises(AuthenticationError):
+        connections.redeem_ticket(f"{who['user']}-3", now=minute + 20)
+    connections.issue_ticket(f"{who['user']}-4", who, expires_at=minute + 90, now=minute + 60)

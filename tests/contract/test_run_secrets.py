@@ -66,3 +66,11 @@ def test_the_row_holds_no_plain_secret_and_serves_no_other_run(
     dynamodb.put_item(TableName=aws.runs_table, Item={**row, "pk": {"S": f"RUN#{other}"}})
     with pytest.raises(ClientError, match="InvalidCiphertext"):
         kms_secrets.get(other)
+
+
+def test_the_inventory_names_the_runs_that_have_secrets(aws: Aws, kms_secrets: KmsRunSecrets, run_id: str) -> None:
+    runs = aws.runs(FakeClock())
+    kms_secrets.put(run_id, {"github_token": "x"})
+    assert run_id in runs.inventory().secrets
+    kms_secrets.delete(run_id)
+    assert run_id not in runs.inventory().secrets

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
+
+from sandpiper.models.quota import Scope
+from sandpiper.ports import Held
 from tests.contract.samples import new_run_id
 
 if TYPE_CHECKING:
@@ -13,22 +18,43 @@ LIMIT = 3
 RUNS = 50
 
 
-def test_a_free_slot_is_given_at_once(store: Store, owner: str) -> None:
+@pytest.fixture
+def owner() -> Scope:
+    return Scope("user", f"name-{uuid.uuid4()}")
+
+
+def test_a_free_slot_is_given_at_once(store: Store, owner: Scope) -> None:
     assert store.slots.acquire(owner, "run-1", limit=2, token="t1") == 0
     assert store.slots.acquire(owner, "run-2", limit=2, token="t2") == 0
 
 
-def test_over_the_limit_runs_wait_and_know_their_place(store: Store, owner: str) -> None:
+def test_over_the_limit_runs_wait_and_know_their_place(store: Store, owner: Scope) -> None:
     places = [store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}") for n in range(4)]
     assert places == [0, 1, 2, 3]
 
 
-def test_owners_do_not_wait_for_each_other(store: Store, owner: str) -> None:
+def test_owners_do_not_wait_for_each_other(store: Store, owner: Scope) -> None:
     assert store.slots.acquire(owner, "run-1", limit=1, token="t1") == 0
-    assert store.slots.acquire(f"{owner}-2", "run-2", limit=1, token="t2") == 0
+    assert store.slots.acquire(owner._replace(name="another"), "run-2", limit=1, token="t2") == 0
 
 
-def test_asking_again_changes_nothing(store: Store, owner: str) -> None:
+def test_a_user_and_an_organization_of_one_name_do_not_wait_for_each_other(store: Store, owner: Scope) -> None:
+    org = owner._replace(kind="org")
+    assert store.slots.acquire(owner, "run-1", limit=1, token="t1") == 0
+    assert [store.slots.acquire(org, f"run-{n}", limit=1, token=f"t{n}") for n in (2, 3)] == [0, 1]
+    assert store.slots.held(org) == Held(frozenset({"run-2"}), ("run-3",))
+    assert store.slots.release(org, "run-2", limit=1) == [("run-3", "t3")]
+
+
+def test_who_asks_again_after_being_called_is_called_with_the_newest_token(store: Store, owner: Scope) -> None:
+    for n in (1, 2):
+        store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
+    store.slots.release(owner, "run-1", limit=1)
+    assert store.slots.acquire(owner, "run-2", limit=1, token="newest") == 0
+    assert store.slots.release(owner, None, limit=1) == [("run-2", "newest")]
+
+
+def test_asking_again_changes_nothing(store: Store, owner: Scope) -> None:
     for _ in range(2):
         assert store.slots.acquire(owner, "run-1", limit=1, token="t1") == 0
         assert store.slots.acquire(owner, "run-2", limit=1, token="t2") == 1
@@ -36,7 +62,7 @@ def test_asking_again_changes_nothing(store: Store, owner: str) -> None:
     assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "t2")]
 
 
-def test_asking_again_with_another_token_replaces_it_and_keeps_the_place(store: Store, owner: str) -> None:
+def test_asking_again_with_another_token_replaces_it_and_keeps_the_place(store: Store, owner: Scope) -> None:
     store.slots.acquire(owner, "run-1", limit=1, token="t1")
     store.slots.acquire(owner, "run-2", limit=1, token="old")
     store.slots.acquire(owner, "run-3", limit=1, token="t3")
@@ -44,7 +70,7 @@ def test_asking_again_with_another_token_replaces_it_and_keeps_the_place(store: 
     assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "new")]
 
 
-def test_a_released_slot_goes_to_the_one_who_came_first(store: Store, owner: str) -> None:
+def test_a_released_slot_goes_to_the_one_who_came_first(store: Store, owner: Scope) -> None:
     for n in range(1, 5):
         store.slots.acquire(owner, f"run-{n}", limit=2, token=f"t{n}")
     assert store.slots.release(owner, "run-2", limit=2) == [("run-3", "t3")]
@@ -52,7 +78,7 @@ def test_a_released_slot_goes_to_the_one_who_came_first(store: Store, owner: str
     assert store.slots.acquire(owner, "run-4", limit=2, token="t4") == 1
 
 
-def test_releasing_again_gives_no_second_slot_away(store: Store, owner: str) -> None:
+def test_releasing_again_gives_no_second_slot_away(store: Store, owner: Scope) -> None:
     for n in range(1, 4):
         store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
     assert store.slots.release(owner, "run-1", limit=1) == [("run-2", "t2")]
@@ -60,7 +86,7 @@ def test_releasing_again_gives_no_second_slot_away(store: Store, owner: str) -> 
     assert store.slots.acquire(owner, "run-3", limit=1, token="t3") == 1
 
 
-def test_who_leaves_the_line_lets_the_others_move_up(store: Store, owner: str) -> None:
+def test_who_leaves_the_line_lets_the_others_move_up(store: Store, owner: Scope) -> None:
     for n in range(1, 4):
         store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
     assert store.slots.release(owner, "run-2", limit=1) == []
@@ -68,23 +94,23 @@ def test_who_leaves_the_line_lets_the_others_move_up(store: Store, owner: str) -
     assert store.slots.release(owner, "run-1", limit=1) == [("run-3", "t3")]
 
 
-def test_releasing_what_was_never_held_is_harmless(store: Store, owner: str) -> None:
+def test_releasing_what_was_never_held_is_harmless(store: Store, owner: Scope) -> None:
     assert store.slots.release(owner, "run-1", limit=1) == []
 
 
-def test_nobody_overtakes_the_line_when_a_slot_is_free_for_a_moment(store: Store, owner: str) -> None:
+def test_nobody_overtakes_the_line_when_a_slot_is_free_for_a_moment(store: Store, owner: Scope) -> None:
     store.slots.acquire(owner, "run-1", limit=1, token="t1")
     store.slots.acquire(owner, "run-2", limit=1, token="t2")
     assert store.slots.acquire(owner, "run-3", limit=2, token="t3") == 2
 
 
-def test_a_raised_limit_lets_several_in_at_the_next_release(store: Store, owner: str) -> None:
+def test_a_raised_limit_lets_several_in_at_the_next_release(store: Store, owner: Scope) -> None:
     for n in range(1, 5):
         store.slots.acquire(owner, f"run-{n}", limit=1, token=f"t{n}")
     assert sorted(store.slots.release(owner, "run-1", limit=2)) == [("run-2", "t2"), ("run-3", "t3")]
 
 
-def test_fifty_at_once_never_exceed_the_limit_and_all_get_through_in_order(store: Store, owner: str) -> None:
+def test_fifty_at_once_never_exceed_the_limit_and_all_get_through_in_order(store: Store, owner: Scope) -> None:
     """Each thread is a run: it asks, waits until it is called, and hands its slot on."""
     called = {f"run-{n:02}": threading.Event() for n in range(RUNS)}
     watch = threading.Lock()
@@ -116,7 +142,7 @@ def test_fifty_at_once_never_exceed_the_limit_and_all_get_through_in_order(store
     assert store.slots.acquire(owner, new_run_id(), limit=LIMIT, token="t") == 0
 
 
-def test_those_who_came_at_once_are_called_in_the_order_of_their_places(store: Store, owner: str) -> None:
+def test_those_who_came_at_once_are_called_in_the_order_of_their_places(store: Store, owner: Scope) -> None:
     store.slots.acquire(owner, "first", limit=1, token="t")
     with ThreadPoolExecutor(10) as pool:
         runs = [f"run-{n}" for n in range(20)]

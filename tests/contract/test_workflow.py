@@ -131,3 +131,13 @@ def test_stopping_ends_a_run_and_may_be_repeated(world: World, run_id: str) -> N
 def test_stopping_what_was_never_started_is_not_found(world: World, run_id: str) -> None:
     with pytest.raises(NotFound):
         world.workflow.stop(run_id, "test")
+
+
+def test_executions_under_way_are_listed_with_their_start_and_ended_ones_are_not(world: World, run_id: str) -> None:
+    ended = f"{run_id[:-2]}zz"
+    for name in (run_id, ended):
+        world.workflow.start(name, {"run_id": name})
+    world.workflow.stop(ended, "enough")
+    listed = world.workflow.running()
+    assert listed[run_id].tzinfo is not None
+    assert ended not in listed

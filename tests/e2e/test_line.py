@@ -50,7 +50,9 @@ def test_the_line_goes_on_as_slots_become_free_and_leaks_none(stack: Stack, line
     first, second, third = line.waiting
     waiting = [person.run(run_id) for run_id in line.waiting]
     assert [(run["status"], run["queue_position"]) for run in waiting] == [("queued", 1), ("queued", 2), ("queued", 3)]
-    assert of_type(person.events(second), "run_slot_waiting") == [{"position": 2}]
+    told = [(data["position"], data["line"]) for data in of_type(person.events(second), "run_slot_waiting")]
+    assert told == [(2, "user")]
+    assert 0 < waiting[0]["estimated_wait_seconds"] <= waiting[2]["estimated_wait_seconds"]
 
     with Person(stack) as other:
         assert other.finish({"task": new_task(stack, plans(), finishes())})["status"] == "completed"
@@ -59,6 +61,7 @@ def test_the_line_goes_on_as_slots_become_free_and_leaks_none(stack: Stack, line
     assert person.end_of(second)["status"] == "cancelled"
     assert "run_dispatched" not in types_of(person.events(second))
     assert person.run(first)["status"] == "queued"
+    wait_for(lambda: person.run(third)["queue_position"] == 2 or None)
 
     assert person.cancel(line.working[0]).status_code == 202
     for run_id in (first, third):

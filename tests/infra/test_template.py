@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandbox_task.settings import Settings as SandboxSettings
+from sandpiper import limits
 from tests.infra.imports import find, reachable
 from tests.infra.sources import ROLES, ROOT, function, properties, resources, template
 
@@ -23,6 +24,8 @@ PARAMETERS = {
     "RunRetentionDays", "AlarmEmail", "CorsOrigins", "TaskCpu", "TaskMemory", "WebSocketManagementBase",
     "PublicWebSocketUrl", "ModelProvider", "AllowBedrock", "FallbackModel", "ModelPrices", "BedrockEndpoint",
     "EgressAllowed", "EgressRegistries", "EgressPrivate", "ApprovalWaitSeconds",
+    "StartsPerMinute", "StartsPerDay", "MonthlyUsd",
+    "HttpRateLimit", "HttpBurstLimit", "ApiConcurrency", "WorkflowConcurrency",
 }  # fmt: skip
 OUTPUTS = {
     "ApiUrl", "WebSocketUrl", "RunsTable", "EventsTable", "ConnectionsTable", "IdempotencyTable", "ArtifactsBucket",
@@ -47,6 +50,10 @@ ROUTES = OPEN_ROUTES | {
     "POST /runs/{run_id}/pause",
     "POST /runs/{run_id}/resume",
     "GET /usage",
+    "GET /quotas/users/{user}",
+    "PUT /quotas/users/{user}",
+    "GET /quotas/orgs/{org}",
+    "PUT /quotas/orgs/{org}",
     "POST /tickets",
 }
 UNKNOWN_TO_THE_EMBEDDED_AWS = {
@@ -135,7 +142,34 @@ def test_the_websocket_api_has_its_three_routes() -> None:
 def test_every_stage_deploys_itself_and_throttles() -> None:
     for stage in resources("AWS::ApiGatewayV2::Stage").values():
         assert stage["Properties"]["AutoDeploy"] is True
-        assert stage["Properties"]["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+        assert all(_default(limit) > 0 for limit in stage["Properties"]["DefaultRouteSettings"].values())
+
+
+def test_the_quotas_of_the_template_are_those_of_the_code() -> None:
+    quotas = {
+        "Concurrency": limits.DEFAULT_CONCURRENCY,
+        "StartsPerMinute": limits.DEFAULT_STARTS_PER_MINUTE,
+        "StartsPerDay": limits.DEFAULT_STARTS_PER_DAY,
+        "MonthlyUsd": limits.DEFAULT_MONTHLY_USD,
+    }
+    assert {name: template()["Parameters"][name]["Default"] for name in quotas} == quotas
+
+
+def test_an_account_without_concurrency_to_spare_can_deploy() -> None:
+    for role, name in (("api", "Api"), ("workflow", "Workflow")):
+        parameter = f"{name}Concurrency"
+        assert template()["Parameters"][parameter]["Default"] == 0
+        reserved = {"Fn::If": [f"Reserve{name}", {"Ref": parameter}, {"Ref": "AWS::NoValue"}]}
+        assert function(role)["ReservedConcurrentExecutions"] == reserved
+
+
+def test_no_page_may_call_the_api_unless_its_origin_is_listed_and_none_with_cookies() -> None:
+    assert template()["Parameters"]["CorsOrigins"]["Default"] == ""
+    condition, allowed, otherwise = properties("HttpApi")["CorsConfiguration"]["Fn::If"]
+    assert (condition, otherwise) == ("AllowCors", {"Ref": "AWS::NoValue"})
+    assert allowed["AllowOrigins"] == {"Ref": "CorsOrigins"}
+    assert "AllowCredentials" not in allowed
+    assert "*" not in allowed["AllowHeaders"]
 
 
 def test_every_table_is_encrypted_expires_its_rows_and_can_be_restored() -> None:
@@ -204,8 +238,9 @@ def test_every_alarm_tells_the_topic() -> None:
     assert all(alarm["Properties"]["AlarmActions"] == [{"Ref": "AlarmTopic"}] for alarm in alarms.values())
 
 
-def test_the_alarm_on_mended_runs_watches_the_metric_that_reconcile_writes() -> None:
-    alarm = properties("RunsMendedAlarm")
+@pytest.mark.parametrize("name", ["RunsMendedAlarm", "LeftoversMendedAlarm"])
+def test_the_alarms_on_what_was_mended_watch_the_metrics_that_reconcile_writes(name: str) -> None:
+    alarm = properties(name)
     variables = template()["Globals"]["Function"]["Environment"]["Variables"]
     written = "".join(path.read_text() for path in (ROOT / "functions/reconcile").glob("*.py"))
     assert f'name="{alarm["MetricName"]}"' in written
@@ -231,6 +266,10 @@ def test_the_deployment_settings_hold_no_secret() -> None:
     settings = (ROOT / "samconfig.toml").read_text()
     assert {"default", "prod"} <= set(tomllib.loads(settings))
     assert not re.search(r"(?i)key|password|token=", settings)
+
+
+def _default(value: Any) -> Any:
+    return template()["Parameters"][value["Ref"]]["Default"] if isinstance(value, dict) else value
 
 
 def _types() -> set[str]:

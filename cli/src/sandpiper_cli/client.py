@@ -20,6 +20,7 @@ TERMINAL = {
     "run_timed_out": "timed_out",
 }  # the last event of a run, and the status it leaves
 _TIMEOUT = httpx.Timeout(35, connect=5)  # an HTTP API answers within 30 s
+_IN_NAMES = ":@"  # of users and organizations
 
 Json = dict[str, Any]
 
@@ -136,6 +137,13 @@ class Api:
 
     def usage(self, month: str | None) -> Json:
         return self._call("GET", "/usage", params={"month": month} if month else {})
+
+    def quota(self, kind: str, name: str) -> Json:
+        """`kind` is users or orgs."""
+        return self._call("GET", f"/quotas/{kind}/{quote(name, safe=_IN_NAMES)}")
+
+    def set_quota(self, kind: str, name: str, limits: Mapping[str, float]) -> Json:
+        return self._call("PUT", f"/quotas/{kind}/{quote(name, safe=_IN_NAMES)}", json=dict(limits))
 
     def ticket(self) -> Ticket:
         answer = self._call("POST", "/tickets")

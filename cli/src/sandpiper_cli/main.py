@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sandpiper_cli import control_commands, exits, read_commands, run_commands, stack_commands
+from sandpiper_cli import control_commands, exits, quota_commands, read_commands, run_commands, stack_commands
 from sandpiper_cli.client import ApiError, Unreachable
 from sandpiper_cli.session import Connection
 from sandpiper_cli.text import neutralise
@@ -94,6 +94,7 @@ app.command(rich_help_panel=_RUNS)(control_commands.pause)
 app.command(rich_help_panel=_RUNS)(control_commands.resume)
 app.command(rich_help_panel=_RUNS)(control_commands.cancel)
 app.command(rich_help_panel=_RUNS)(read_commands.usage)
+app.command(rich_help_panel=_RUNS)(quota_commands.quota)
 app.command(rich_help_panel=_RUNS)(read_commands.health)
 
 

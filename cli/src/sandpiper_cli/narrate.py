@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandpiper_cli.approvals import approval_lines
-from sandpiper_cli.text import byte_size, limit_words, neutralise, one_line, seconds
+from sandpiper_cli.text import about, byte_size, limit_words, neutralise, one_line, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,6 +101,13 @@ def _tool_started(data: Data) -> list[Line]:
         return [Line("command", f"  $ {one_line(str(data['command']), _WIDE)}")]
     target = one_line(str(data.get("pattern") or data.get("path") or ""), _WIDE)
     return [Line("tool", f"  • {_tool_name(data)} {target}".rstrip())]
+
+
+def _slot_waiting(data: dict[str, Any]) -> list[Line]:
+    place = one_line(str(data.get("position", "?")), 10)
+    whose = " of your organization" if data.get("line") == "org" else ""
+    words = f"Waiting for a free slot{whose}, place {place} in line{about(data.get('estimated_wait_seconds'))}"
+    return [Line("status", words)]
 
 
 def _tool_completed(data: Data) -> list[Line]:
@@ -224,7 +231,7 @@ def _no_progress(data: Data) -> list[Line]:
 
 _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "run_queued": _says("status", "Queued"),
-    "run_slot_waiting": _says("status", "Waiting for a free slot, place {position} in line", position="?"),
+    "run_slot_waiting": _slot_waiting,
     "run_dispatched": _says("status", "Starting a sandbox"),
     "run_started": _says("status", "Sandbox is up"),
     "run_suspended": _suspended,

@@ -16,9 +16,10 @@ from sandpiper_cli.follow import diff_text
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, RunArgument, connected
 from sandpiper_cli.output import print_json, stdout_target
+from sandpiper_cli.quota_commands import quota_lines
 from sandpiper_cli.render import STYLES, is_animated, show, terminal_console
 from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
-from sandpiper_cli.text import byte_size, one_line
+from sandpiper_cli.text import about, byte_size, one_line
 
 if TYPE_CHECKING:
     from sandpiper_cli.client import Json
@@ -111,7 +112,7 @@ def usage(
     month: Annotated[str | None, typer.Option(metavar="YYYY-MM", help="In UTC; this month by default.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what your runs used in a month: runs, turns, tokens, dollars.
+    """Show what your runs used in a month: runs, turns, tokens, dollars; and what is left of your quotas.
 
     Example: sandpiper usage --month 2026-11
     """
@@ -165,7 +166,7 @@ def _where_and_when(run: Json) -> str:
         f"since {run['created_at']}",
     ]
     if run.get("queue_position"):
-        parts.append(f"place {run['queue_position']} in line")
+        parts.append(f"place {run['queue_position']} in line{about(run.get('estimated_wait_seconds'))}")
     return one_line(" · ".join(parts), 500)
 
 
@@ -177,6 +178,7 @@ def _usage_lines(used: Json) -> list[Line]:
         Line("plain", f"Turns   {used['turns']:,}"),
         Line("plain", f"Tokens  {taken}"),
         Line("plain", f"Cost    ${used['cost_usd']:.4f}"),
+        *(line for quota in used.get("quotas", ()) for line in quota_lines(quota)),
     ]
 
 

@@ -49,3 +49,10 @@ def limit_words(name: str, limit: float) -> str:
     if name == "timeout_seconds":
         return f"{seconds(limit)} of work"
     return f"{limit:,.0f} {name.removeprefix('max_').replace('_', ' ')}"
+
+
+def about(seconds: object) -> str:
+    """How long a wait may be, in words to follow others; nothing if nobody knows."""
+    if not isinstance(seconds, int):
+        return ""
+    return f", about {max(1, round(seconds / 60))} min" if seconds >= 60 else f", about {seconds} s"

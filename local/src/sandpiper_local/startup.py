@@ -31,6 +31,8 @@ _READY_SECONDS = 60
 # the sandbox redacts its key wherever it is printed, so this must be no word that anyone writes
 _NO_KEY = "sandpiper-local-needs-no-model-key"
 BACKENDS = ("", "bwrap", "uid")
+# on your own machine only dollars are scarce
+_QUOTAS = {"StartsPerMinute": "1000", "StartsPerDay": "5000"}
 _BARE = {"PATH": SYSTEM_PATH, "LANG": "C.UTF-8"}
 
 
@@ -108,11 +110,15 @@ class Startup:
             "EgressRegistries": self.environment.get("EGRESS_REGISTRIES", ""),
             "EgressPrivate": self.environment.get("EGRESS_PRIVATE", ""),
         }
-        return {name: value for name, value in chosen.items() if value} | {
-            "AllowedRepoUrls": f"{self._url}/git/",
-            "WebSocketManagementBase": self.aws.execute_api,
-            "PublicWebSocketUrl": self._websocket_url,
-        }
+        return (
+            {name: value for name, value in chosen.items() if value}
+            | _QUOTAS
+            | {
+                "AllowedRepoUrls": f"{self._url}/git/",
+                "WebSocketManagementBase": self.aws.execute_api,
+                "PublicWebSocketUrl": self._websocket_url,
+            }
+        )
 
     @property
     def _websocket_url(self) -> str:

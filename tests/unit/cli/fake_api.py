@@ -45,6 +45,13 @@ def a_run(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def a_quota(**changes: Any) -> dict[str, Any]:
+    starts = {"name": "starts_per_day", "limit": 25, "used": 25, "left": 0, "opens_at": "2026-11-19T06:00:00Z"}
+    dollars = {"name": "monthly_usd", "limit": 100, "used": 12.5, "left": 87.5, "opens_at": None}
+    no_limit = {"name": "concurrency", "limit": None, "used": 1, "left": None, "opens_at": None}
+    return {"scope": "user", "name": "ann", "limits": [starts, dollars, no_limit]} | changes
+
+
 @dataclass
 class SocketScript:
     """What one connection sends after it has been subscribed to; then it is cut, or stays silent."""
@@ -106,6 +113,8 @@ class FakeApi:
             web.post(f"{run}/pause", self._run),
             web.post(f"{run}/approvals/{{approval}}", self._run),
             web.get("/usage", self._usage),
+            web.get("/quotas/{kind}/{name}", self._quota),
+            web.put("/quotas/{kind}/{name}", self._quota),
             web.post("/tickets", self._ticket),
             web.get("/files/{name}", self._file),
             web.get("/ws", self._socket),
@@ -147,7 +156,11 @@ class FakeApi:
         month = request.query.get("month", "2026-11")
         figures = {"input_tokens": 1000, "output_tokens": 300, "cache_read_tokens": 200, "cache_write_tokens": 34}
         totals = {"runs": 2, "turns": 9, "cost_usd": 1.25}
-        return web.json_response({"success": True, "month": month, **totals, **figures})
+        return web.json_response({"success": True, "month": month, **totals, **figures, "quotas": [a_quota()]})
+
+    async def _quota(self, request: web.Request) -> web.Response:
+        kind, name = request.match_info["kind"], request.match_info["name"]
+        return web.json_response({"success": True, "quota": a_quota(scope=kind.removesuffix("s"), name=name)})
 
     async def _events(self, request: web.Request) -> web.Response:
         after, limit = int(request.query["after"]), int(request.query["limit"])

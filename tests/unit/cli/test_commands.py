@@ -249,7 +249,7 @@ def test_down_without_a_stack_says_so(tmp_path: Path) -> None:
     "command",
     [
         "demo", "up", "down", "token", "run", "watch", "runs", "show", "logs", "diff", "cancel", "health",
-        "budget", "say", "resume", "usage", "approve", "reject", "pause",
+        "budget", "say", "resume", "usage", "approve", "reject", "pause", "quota",
     ],
 )  # fmt: skip
 def test_every_command_explains_itself(command: str) -> None:

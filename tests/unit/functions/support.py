@@ -83,10 +83,16 @@ class Answer:
 
 
 def event(
-    method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None, user: str | None = "ann"
+    method: str,
+    path: str,
+    body: str | None = None,
+    headers: dict[str, str] | None = None,
+    user: str | None = "ann",
+    *,
+    scope: str = "",
 ) -> dict[str, Any]:
     parts = urlsplit(path)
-    authorizer = {"authorizer": {"lambda": {"user": user, "org": "acme", "scope": ""}}} if user else {}
+    authorizer = {"authorizer": {"lambda": {"user": user, "org": "acme", "scope": scope}}} if user else {}
     return {
         "version": "2.0",
         "routeKey": "$default",
@@ -126,6 +132,8 @@ class Api:
             websocket_url=WEBSOCKET_URL,
             version="1.2.3",
             clock=self.rules.clock,
+            quotas=self.rules.rules,
+            line=self.rules.line,
             sleep=self.pauses.append,
         )
 
@@ -136,9 +144,11 @@ class Api:
         body: Any = None,
         headers: dict[str, str] | None = None,
         user: str | None = "ann",
+        *,
+        scope: str = "",
     ) -> Answer:
         text = body if body is None or isinstance(body, str) else json.dumps(body)
-        return self.invoke(event(method, path, text, headers, user))
+        return self.invoke(event(method, path, text, headers, user, scope=scope))
 
     def invoke(self, request: dict[str, Any]) -> Answer:
         response = api_handler.handler(request, LambdaContext())  # type: ignore[arg-type]  # the part that is used

@@ -116,7 +116,9 @@ def test_what_has_ended_takes_nothing_more(api: Api, what: str, body: Any) -> No
 
 def test_usage_is_ones_own_and_of_this_month_unless_another_is_named(api: Api) -> None:
     api.rules.suspended(SPENT, SPEC)
-    assert api.call("GET", "/usage").body == {
+    used = api.call("GET", "/usage").body
+    assert [(quota["scope"], quota["name"]) for quota in used.pop("quotas")] == [("user", "ann"), ("org", "acme")]
+    assert used == {
         "success": True, "month": "2026-01", "runs": 1, "turns": 3, "input_tokens": 10, "output_tokens": 0,
         "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": 0.25,
     }  # fmt: skip

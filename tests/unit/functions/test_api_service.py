@@ -28,6 +28,10 @@ ENVIRONMENT = {
     "ALLOWED_REPO_URLS": "",
     "WEBSOCKET_URL": "wss://x",
     "VERSION": "1",
+    "STARTS_PER_MINUTE": "4",
+    "STARTS_PER_DAY": "25",
+    "MONTHLY_USD": "100",
+    "CONCURRENCY": "2",
 }
 
 

@@ -13,6 +13,7 @@ from authorizer import handler as authorizer
 from authorizer.keys import REMEMBERED_SECONDS, SharedSecret
 from authorizer.settings import Settings as AuthorizerSettings
 from broadcast import handler as broadcast
+from sandpiper import limits
 from sandpiper.adapters.dynamodb_values import to_item
 from sandpiper.logic import tickets
 from sandpiper.logic.broadcast import Broadcast
@@ -97,6 +98,13 @@ def test_a_socket_opens_with_a_ticket(world: World) -> None:
 @pytest.mark.parametrize("query", [None, {}, {"ticket": ""}, {"ticket": "made-up"}])
 def test_a_socket_without_a_good_ticket_is_refused(world: World, query: dict[str, str] | None) -> None:
     assert websocket.handler(socket_event("CONNECT", queryStringParameters=query), None) == {"statusCode": 401}
+
+
+def test_one_socket_too_many_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 1)
+    now = int(world.clock.now().timestamp())
+    world.connections.open("c0", {"user": "ann"}, expires_at=now + 60, now=now)
+    assert connect(world) == 429
 
 
 def test_messages_of_every_route_are_answered_in_the_socket(world: World) -> None:

@@ -26,6 +26,7 @@ STEPS = {
     "CLUSTER_ARN": "cluster",
     "RUN_SECRETS_KEY_ID": "key",
     "CONCURRENCY": "2",
+    "MONTHLY_USD": "100",
 }
 SOCKETS = {"CONNECTIONS_TABLE": "connections", "WEBSOCKET_MANAGEMENT_URL": "https://socket.test/live"}
 CREDENTIALS = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}

@@ -112,7 +112,7 @@ def test_a_stopped_sandbox_is_told_to_whoever_waits_for_it(world: World) -> None
 def test_a_failed_execution_ends_its_run_and_is_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     run_id = world.running()
     event = {"source": "aws.states", "detail": {"name": run_id, "status": "FAILED", "cause": None}}
-    assert reconcile.handler(event, LambdaContext()) == {"mended": [run_id]}  # type: ignore[arg-type]
+    assert reconcile.handler(event, LambdaContext())["runs"] == [run_id]  # type: ignore[arg-type]
     assert world.status(run_id) == "failed"
     assert metrics(capsys.readouterr().out) == {"RunsMended": [1.0]}
 
@@ -122,7 +122,16 @@ def test_the_scheduled_sweep_ends_runs_without_an_execution(world: World) -> Non
     world.workflow.finish(run_id)
     world.clock.advance(3600)
     event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
-    assert reconcile.handler(event, LambdaContext()) == {"mended": [run_id]}  # type: ignore[arg-type]
+    assert reconcile.handler(event, LambdaContext())["runs"] == [run_id]  # type: ignore[arg-type]
+
+
+def test_what_was_left_over_is_counted_apart(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.secrets.put("run-of-nobody", {"github_token": "x"})
+    event = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
+    assert reconcile.handler(event, LambdaContext()) == {  # type: ignore[arg-type]
+        "runs": [], "executions": [], "slots": [], "calls": [], "checkpoints": [], "secrets": ["run-of-nobody"],
+    }  # fmt: skip
+    assert metrics(capsys.readouterr().out) == {"LeftoversMended": [1.0]}
 
 
 def test_the_settings_of_the_steps_are_typed() -> None:
@@ -133,7 +142,9 @@ def test_the_settings_of_the_steps_are_typed() -> None:
         "CLUSTER_ARN": "cluster",
         "RUN_SECRETS_KEY_ID": "key",
         "CONCURRENCY": "4",
+        "MONTHLY_USD": "12.5",
         "USE_SPOT": "true",
     }
     settings = StepSettings.read(environment)
-    assert (settings.concurrency, settings.use_spot, settings.state_machine_arn) == (4, True, "")
+    assert (settings.quota.concurrency, settings.quota.monthly_usd) == (4, 12.5)
+    assert (settings.use_spot, settings.state_machine_arn) == (True, "")

@@ -103,7 +103,7 @@ def test_a_key_whose_start_failed_can_be_used_again() -> None:
     with pytest.raises(Unavailable):
         world.starter.start(SPEC, ANN, {}, "k")
     mended = FakeWorkflow()
-    starter = Starter(world.runs, world.secrets, mended, world.clock)
+    starter = Starter(world.runs, world.secrets, mended, world.clock, world.rules)
     run = starter.start(SPEC, ANN, {}, "k")
     assert run.status == "queued"
     assert list(mended.started) == [run.run_id]

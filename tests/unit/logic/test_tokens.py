@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sandpiper.errors import AuthenticationError
-from sandpiper.logic.tokens import KeySource, TokenRules, bearer_token, verify
+from sandpiper.logic.tokens import LEEWAY_SECONDS, KeySource, TokenRules, bearer_token, verify
 
 SECRET = "a secret that is long enough for HS256 to be happy with it"
 ANY = TokenRules()
@@ -71,7 +71,9 @@ def test_org_and_scope_are_optional() -> None:
         pytest.param(hs256(org=5), id="org that is no name"),
         pytest.param(hs256(sub="u" * 256), id="user that is too long for a key"),
         pytest.param(hs256(org="o" * 256), id="org that is too long for a key"),
-        pytest.param(hs256(nbf=int(time.time()) + 600), id="not valid yet"),
+        pytest.param(hs256(nbf=int(time.time()) + 90), id="not valid yet"),
+        pytest.param(hs256(iat=int(time.time()) + 90), id="issued in the future"),
+        pytest.param(hs256(exp="soon"), id="end that is no time"),
         pytest.param(jwt.encode(claims(), "x" * 40, algorithm="HS256"), id="another secret"),
         pytest.param(jwt.encode(claims(), SECRET * 2, algorithm="HS512"), id="another algorithm"),
         pytest.param(forged({"alg": "none", "typ": "JWT"}, claims()), id="none"),
@@ -102,8 +104,14 @@ def test_an_rs256_token_is_refused_where_hs256_is_configured() -> None:
         verify(jwt.encode(claims(), RSA_KEY, algorithm="RS256"), HS256, ANY)
 
 
-def test_a_clock_that_is_a_little_off_is_forgiven() -> None:
-    assert verify(hs256(exp=int(time.time()) - 10), HS256, ANY)["user"] == "ann"
+@pytest.mark.parametrize("claim", [{"exp": -10}, {"nbf": 10}, {"iat": 10}], ids=["exp", "nbf", "iat"])
+def test_a_clock_that_is_a_little_off_is_forgiven(claim: dict[str, int]) -> None:
+    moments = {name: int(time.time()) + seconds for name, seconds in claim.items()}
+    assert verify(hs256(**moments), HS256, ANY)["user"] == "ann"
+
+
+def test_no_clock_is_forgiven_more_than_a_minute() -> None:
+    assert LEEWAY_SECONDS <= 60
 
 
 @pytest.mark.parametrize("changes", [{}, {"iss": "them"}])

@@ -27,7 +27,8 @@ def test_a_run_over_its_owners_concurrency_waits_and_is_told_its_place(world: Wo
     tokens = [world.acquire(second), world.acquire(third)]
     assert not world.workflow.answers.keys() & set(tokens)
     assert [world.get(run).queue_position for run in (second, third)] == [1, 2]
-    assert world.last_event(third) == ("run_slot_waiting", {"position": 2})
+    told = {"position": 2, "line": "user", "estimated_wait_seconds": 2 * SPEC.timeout_seconds}
+    assert world.last_event(third) == ("run_slot_waiting", told)
     assert world.get(third).resume_token == tokens[1]
 
 

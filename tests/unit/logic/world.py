@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from sandpiper.logic.control import Controls
 from sandpiper.logic.line import Line
+from sandpiper.logic.quotas import QuotaRules
 from sandpiper.logic.reconcile import Reconciler
 from sandpiper.logic.start_run import Starter
 from sandpiper.logic.subscriptions import Subscriptions
 from sandpiper.logic.workflow_steps import Steps
 from sandpiper.models.identity import Identity
+from sandpiper.models.quota import Quota
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import (
     FakeBlobs,
     FakeClock,
     FakeConnections,
     FakeEventLog,
+    FakeQuotas,
     FakeRuns,
     FakeRunSecrets,
     FakeSandboxes,
@@ -33,13 +36,14 @@ if TYPE_CHECKING:
 ANN = Identity(user="ann", org="acme")
 BOB = Identity(user="bob", org="acme")
 SPEC = RunSpec(task="Add a logout button", repo="owner/repo", repo_url="https://github.com/owner/repo.git")
-CONCURRENCY = 1
+QUOTA = Quota(concurrency=1)  # of a user; tests that are about another one set it
 
 
 @dataclass
 class World:
     clock: FakeClock = field(default_factory=FakeClock)
     slots: FakeSlots = field(default_factory=FakeSlots)
+    quotas: FakeQuotas = field(default_factory=FakeQuotas)
     blobs: FakeBlobs = field(default_factory=FakeBlobs)
     secrets: FakeRunSecrets = field(default_factory=FakeRunSecrets)
     workflow: FakeWorkflow = field(default_factory=FakeWorkflow)
@@ -48,13 +52,16 @@ class World:
     sockets: FakeSockets = field(default_factory=FakeSockets)
 
     def __post_init__(self) -> None:
-        self.runs = FakeRuns(self.clock, blobs=self.blobs, slots=self.slots)
-        self.starter = Starter(self.runs, self.secrets, self.workflow, self.clock)
-        self.controls = Controls(self.runs, self.workflow, self.clock)
+        self.workflow.clock = self.clock
+        self.runs = FakeRuns(self.clock, blobs=self.blobs, slots=self.slots, quotas=self.quotas, secrets=self.secrets)
+        self.rules = QuotaRules(self.quotas, self.clock, QUOTA)
+        self.line = Line(self.runs, self.slots, self.workflow, self.rules)
+        self.starter = Starter(self.runs, self.secrets, self.workflow, self.clock, self.rules)
+        self.controls = Controls(self.runs, self.workflow, self.clock, self.rules)
         self.subscriptions = Subscriptions(self.connections, FakeEventLog(self.runs), self.sockets, self.clock)
         self.steps = Steps(
             runs=self.runs,
-            line=Line(self.slots, self.workflow, CONCURRENCY),
+            line=self.line,
             blobs=self.blobs,
             secrets=self.secrets,
             workflow=self.workflow,

@@ -75,9 +75,15 @@ class InProgress(Conflict):
 
 
 class QuotaExceeded(SandpiperError):
+    """`details` name what is used up; after so many seconds there is some of it again."""
+
     type = "quota_exceeded"
     status = 429
     retryable = True
+
+    def __init__(self, message: str, *, details: list[dict[str, Any]] | None = None, retry_after: int) -> None:
+        super().__init__(message, details=details)
+        self.retry_after = retry_after
 
 
 class Unavailable(SandpiperError):

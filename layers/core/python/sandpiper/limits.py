@@ -39,6 +39,17 @@ MAX_RAISED_TOTAL_TOKENS = 10 * MAX_TOTAL_TOKENS
 MAX_RAISED_TIMEOUT_SECONDS = 24 * 60 * 60
 DEFAULT_CONCURRENCY = 2
 
+# Quotas of a user by default; the template's parameters say the same
+DEFAULT_STARTS_PER_MINUTE = 4
+DEFAULT_STARTS_PER_DAY = 25
+DEFAULT_MONTHLY_USD = 100
+# How high an admin may set them: the times of the starts are one row of at most 400 KB, and so are the slots
+MAX_STARTS = 5_000
+MAX_MONTHLY_USD = 1_000_000
+MAX_CONCURRENCY = 1_000
+TOLD_IN_LINE = 25  # of those who wait, how many are told when the line moves; the others when they come so far
+TYPICAL_RUNS = 20  # the last ones, whose time says how long the next may take
+
 # The order in which clocks fire: command < run < task token < state machine
 PROVISIONING_SECONDS = 300  # a cold Fargate image pull takes about a minute
 FINISHING_SECONDS = 300  # gate, push and upload after the agent's time is up
@@ -105,6 +116,8 @@ ECS_OVERRIDES_CHARS = 8_192
 PRESIGN_SECONDS = 900
 TICKET_SECONDS = 60
 CONNECTION_SECONDS = 2 * 60 * 60  # API Gateway closes a socket after two hours
+MAX_CONNECTIONS = 20  # open sockets of one user
+TICKETS_PER_MINUTE = 120  # of one user: a client that is cut asks for one each time
 
 MAX_RUN_SECRETS_BYTES = 4_096  # what KMS encrypts in one call
 MAX_ERROR_CHARS = 256  # Step Functions refuses a longer name of an error

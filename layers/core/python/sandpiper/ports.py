@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event, EventType, NewEvent
     from sandpiper.models.github import RepositoryToken
+    from sandpiper.models.quota import Account, Quota, Scope
     from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 
 
@@ -29,14 +30,47 @@ class Revision:
     events: Sequence[NewEvent] = ()
 
 
+@dataclass(frozen=True)
+class Admission:
+    """What one more start comes to: the starts that count from now on (None: nobody counts them), and a condition."""
+
+    starts: tuple[datetime, ...] | None
+    spent_below: float | None = None
+
+
+@dataclass(frozen=True)
+class RunHead:
+    """As much of a run as tells whether anything may still be kept for it."""
+
+    run_id: str
+    status: Status
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What a pass over the store has found. It takes a while: what looks wrong has to be looked at again."""
+
+    runs: Mapping[str, RunHead]
+    secrets: frozenset[str]  # runs that have some
+    slots: Mapping[Scope, frozenset[str]]  # runs that have one, were called up to one, or wait
+
+
 class Runs(Protocol):
     """Runs and their event logs: every change of a run and the events it causes are one atomic write.
 
-    The same write keeps the books: a new run, and every change of `usage`, moves its owner's figures of the month.
+    The same write keeps the books: a new run, and every change of `usage`, moves the figures of the month of its owner
+    and of its organization.
     """
 
-    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
-        """Store a new run with its first events. Raises Conflict if the id is taken."""
+    def create(
+        self, run: Run, events: Sequence[NewEvent], *, admit: Callable[[Account], Admission] | None = None
+    ) -> Run:
+        """Store a new run with its first events. Raises Conflict if the id is taken.
+
+        `admit` is asked about each of the run's scopes, as it is, and again if somebody was faster: what it counts is
+        part of the same write. What it raises is raised here, unless the id is taken.
+        """
 
     def get(self, run_id: str) -> Run:
         """Strongly consistent. Raises NotFound."""
@@ -91,8 +125,8 @@ class Runs(Protocol):
 
     def controls(self, run_id: str, *, after: int) -> list[ControlRequest]: ...
 
-    def live(self, *, unchanged_since: datetime) -> Iterable[Run]:
-        """Every run that has not ended and was last changed before then, for the sweep that looks for lost ones."""
+    def inventory(self) -> Inventory:
+        """Everything that is kept about runs, for the sweep that looks for what was lost."""
 
     def usage_of(self, owner: str, month: str) -> MonthlyUsage:
         """What the owner used in a month (`YYYY-MM`, UTC). Strongly consistent."""
@@ -108,18 +142,41 @@ class EventLog(Protocol):
         """`{run_id, seq, ts, attempt, type, data}` as the API shows them, in order."""
 
 
-class Slots(Protocol):
-    """Who may run now, per owner, first come first served."""
+class QuotaBooks(Protocol):
+    """What an admin has set for a user or an organization, and what counts against it."""
 
-    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+    def account(self, scope: Scope, month: str) -> Account:
+        """Strongly consistent. Nothing is known of most: that is no error."""
+
+    def limits_of(self, scope: Scope) -> Quota:
+        """What an admin has set, alone."""
+
+    def set_limits(self, scope: Scope, limits: Quota) -> None:
+        """In place of all that were set before."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The slots of a scope: who has one, and who waits, in order."""
+
+    active: frozenset[str] = frozenset()
+    waiting: tuple[str, ...] = ()
+
+
+class Slots(Protocol):
+    """Who may run now, per user and per organization, first come first served."""
+
+    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
         """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat."""
 
-    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+    def held(self, scope: Scope) -> Held: ...
+
+    def release(self, scope: Scope, run_id: str | None, *, limit: int) -> list[tuple[str, str]]:
         """Give back a slot or a place in line; returns (run_id, token) of those whose turn has come.
 
         Safe to repeat: a run is named until it is dispatched (`Runs.change` to provisioning), so that whoever dies
         before waking it loses nobody. So its token may have been used already (Fenced), and that is no reason to take
-        its slot away.
+        its slot away. Without a run: only look whose turn has come.
         """
 
 
@@ -135,6 +192,9 @@ class Blobs(Protocol):
         """Piece by piece, however large it is. Raises NotFound."""
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
+
+    def folders(self, prefix: str) -> Iterable[str]:
+        """The names of the folders right under `prefix`, which ends with a slash."""
 
     def delete_prefix(self, prefix: str) -> int:
         """Delete everything whose key begins so; returns how many there were. Safe to repeat."""
@@ -177,6 +237,9 @@ class Workflow(Protocol):
 
     def is_running(self, run_id: str) -> bool: ...
 
+    def running(self) -> Mapping[str, datetime]:
+        """The names of all executions under way, with their starts. May lag behind by a moment."""
+
 
 class Sandboxes(Protocol):
     """The containers of a run."""
@@ -187,12 +250,16 @@ class Sandboxes(Protocol):
 class Connections(Protocol):
     """Open sockets, what they follow, and the tickets that open them."""
 
-    def issue_ticket(self, ticket: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+    def issue_ticket(
+        self, ticket: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None
+    ) -> None:
+        """With `now` it counts for its user. Raises QuotaExceeded for too many in a minute."""
 
     def redeem_ticket(self, ticket: str, *, now: int) -> dict[str, Any]:
         """Once only. Raises AuthenticationError."""
 
-    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
+    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None) -> None:
+        """With `now` it counts for its user until it is closed or expires. Raises QuotaExceeded for too many."""
 
     def identity(self, connection_id: str) -> dict[str, Any]:
         """Raises NotFound if the connection is not open."""

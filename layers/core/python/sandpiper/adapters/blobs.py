@@ -11,7 +11,7 @@ from sandpiper.adapters.aws import error_code
 from sandpiper.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
@@ -48,6 +48,11 @@ class S3Blobs:
             },
             ExpiresIn=seconds,
         )
+
+    def folders(self, prefix: str) -> Iterator[str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        found = (folder["Prefix"] for page in pages for folder in page.get("CommonPrefixes", []))
+        return (name.removeprefix(prefix).removesuffix("/") for name in found)
 
     def delete_prefix(self, prefix: str) -> int:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)

@@ -6,6 +6,8 @@
 | connection | `CONN#<id>` | `CONN` |
 | what a connection follows | `CONN#<id>` | `RUN#<run>` |
 | who follows a run | `RUN#<run>` | `CONN#<id>` |
+
+What is counted of them is in `connection_counts.py`.
 """
 
 from __future__ import annotations
@@ -15,14 +17,22 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from sandpiper.adapters import writes
+from sandpiper.adapters.connection_counts import (
+    one_less_socket,
+    one_more_socket,
+    one_more_ticket,
+    socket_name,
+    too_many_tickets,
+)
 from sandpiper.adapters.dynamodb_values import from_item, to_item
-from sandpiper.adapters.transactions import commit
+from sandpiper.adapters.transactions import commit, turns
 from sandpiper.errors import AuthenticationError, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
 
 class DynamoConnections:
@@ -30,9 +40,13 @@ class DynamoConnections:
         self._dynamodb = dynamodb
         self._table = connections_table
 
-    def issue_ticket(self, ticket: str, identity: Mapping[str, Any], *, expires_at: int) -> None:
+    def issue_ticket(
+        self, ticket: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None
+    ) -> None:
         row = {**_ticket_key(ticket), "identity": json.dumps(dict(identity)), "expires_at": expires_at}
-        self._dynamodb.put_item(TableName=self._table, Item=to_item(row))
+        counted = [] if now is None else [one_more_ticket(self._table, identity["user"], now=now)]
+        if not commit(self._dynamodb, [*counted, writes.put(self._table, row)]):
+            raise too_many_tickets(now or 0)
 
     def redeem_ticket(self, ticket: str, *, now: int) -> dict[str, Any]:
         # Deleting tells who was first, in one step, however many come at once.
@@ -44,16 +58,25 @@ class DynamoConnections:
             raise AuthenticationError("The ticket is unknown, used or expired. Ask for a new one.")
         return _identity(row)
 
-    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int) -> None:
+    def open(self, connection_id: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None) -> None:
         row = {**_connection_key(connection_id), "identity": json.dumps(dict(identity)), "expires_at": expires_at}
-        self._dynamodb.put_item(TableName=self._table, Item=to_item(row))
+        socket = socket_name(connection_id, expires_at)
+        for _ in turns():
+            counted = [] if now is None else [self._counted(identity["user"], socket, now)]
+            if commit(self._dynamodb, [*counted, writes.put(self._table, row)]):
+                break
 
     def identity(self, connection_id: str) -> dict[str, Any]:
         return _identity(self._connection(connection_id))
 
     def close(self, connection_id: str) -> None:
         # The connection goes first: from then on `subscribe` is refused, so nothing is left behind.
-        self._delete(_connection_key(connection_id))
+        answer = self._dynamodb.delete_item(
+            TableName=self._table, Key=to_item(_connection_key(connection_id)), ReturnValues="ALL_OLD"
+        )
+        if row := from_item(answer.get("Attributes", {})):
+            socket = socket_name(connection_id, row["expires_at"])
+            one_less_socket(self._dynamodb, self._table, _identity(row)["user"], socket)
         for run_key in list(self._sort_keys(_connection_pk(connection_id))):
             self.unsubscribe(connection_id, run_key.removeprefix("RUN#"))
 
@@ -76,6 +99,9 @@ class DynamoConnections:
 
     def subscribers(self, run_id: str) -> list[str]:
         return [key.removeprefix("CONN#") for key in self._sort_keys(f"RUN#{run_id}")]
+
+    def _counted(self, user: str, socket: str, now: int) -> TransactWriteItemTypeDef:
+        return one_more_socket(self._dynamodb, self._table, user, socket, now=now)
 
     def _connection(self, connection_id: str) -> dict[str, Any]:
         answer = self._dynamodb.get_item(

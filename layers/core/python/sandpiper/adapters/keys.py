@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sandpiper.models.quota import Scope
 
 RUN = "RUN"
 SECRETS = "SECRETS"
@@ -11,7 +15,11 @@ INBOX = "INBOX#"
 WAIT = "WAIT#"
 CALLED = "CALLED#"
 INBOX_KEY = "KEY#"
+LIMITS = "LIMITS"
+STARTS = "STARTS"
 OWNER_INDEX = "by_owner"
+SLOTS_OF = {"user": "OWNER#", "org": "ORG#"}
+_USAGE_OF = {"user": "USAGE#", "org": "ORGUSAGE#"}
 _HIGHEST = 10**10 - 1
 
 
@@ -19,17 +27,29 @@ def run_pk(run_id: str) -> str:
     return f"RUN#{run_id}"
 
 
+def run_of(pk: str) -> str:
+    return pk.removeprefix("RUN#")
+
+
 def run_key(run_id: str) -> dict[str, str]:
     return {"pk": run_pk(run_id), "sk": RUN}
 
 
-def owner_pk(owner: str) -> str:
-    return f"OWNER#{owner}"
+def slots_pk(scope: Scope) -> str:
+    return f"{SLOTS_OF[scope.kind]}{scope.name}"
 
 
-def usage_key(owner: str, month: str) -> dict[str, str]:
-    """Apart from the owner's slots, which are read all at once."""
-    return {"pk": f"USAGE#{owner}", "sk": f"MONTH#{month}"}
+def usage_key(scope: Scope, month: str) -> dict[str, str]:
+    """Apart from the slots, which are read all at once."""
+    return {"pk": f"{_USAGE_OF[scope.kind]}{scope.name}", "sk": f"MONTH#{month}"}
+
+
+def quota_pk(scope: Scope) -> str:
+    return f"QUOTA#{scope.kind}#{scope.name}"
+
+
+def limits_key(scope: Scope) -> dict[str, str]:
+    return {"pk": quota_pk(scope), "sk": LIMITS}
 
 
 def month_of(moment: datetime) -> str:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _NESTED = frozenset({"spec", "result", "error", "budget", "usage", "approval"})
 
 
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
 def expiry(moment: datetime, days: int) -> int:
     return int((moment + timedelta(days=days)).timestamp())
 

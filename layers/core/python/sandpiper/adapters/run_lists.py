@@ -1,4 +1,4 @@
-"""Many runs at once: the list of one owner, and the sweep over all that have not ended."""
+"""The list of one owner's runs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from sandpiper import limits
 from sandpiper.adapters import cursors, keys
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.rows import run_from_row
-from sandpiper.models.run import TERMINAL, Page, Run
+from sandpiper.models.run import Page, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
@@ -35,18 +34,6 @@ class RunLists:
             items=tuple(run_from_row(row) for row in rows[:limit]),
             cursor=cursors.encode(owner, rows[limit - 1]["created_key"]) if more else None,
         )
-
-    def live(self, *, unchanged_since: datetime) -> Iterator[Run]:
-        statuses = {f":{status}": status for status in TERMINAL}
-        pages = self._dynamodb.get_paginator("scan").paginate(
-            TableName=self._runs_table,
-            FilterExpression=f"sk = :run AND updated_at < :moment AND NOT #status IN ({', '.join(statuses)})",
-            ExpressionAttributeNames={"#status": "status"},
-            ExpressionAttributeValues=to_item(
-                {":run": keys.RUN, ":moment": keys.timestamp(unchanged_since), **statuses}
-            ),
-        )
-        return (run_from_row(from_item(item)) for page in pages for item in page["Items"])
 
     def _owner_query(self, owner: str, filters: Mapping[str, str | None], limit: int) -> QueryInputTypeDef:
         wanted = {name: value for name, value in filters.items() if value is not None}

@@ -15,22 +15,25 @@ from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.event_log import EventLog
 from sandpiper.adapters.inbox import Inbox, refuse_another
+from sandpiper.adapters.inventory import take_inventory
+from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.rows import event_to_row, expiry, run_from_row, run_to_row
 from sandpiper.adapters.run_lists import RunLists
 from sandpiper.adapters.transactions import commit, turns
-from sandpiper.errors import Conflict, Fenced, NotFound
+from sandpiper.errors import Conflict, Fenced, NotFound, QuotaExceeded
 from sandpiper.models.events import Event, NewEvent
+from sandpiper.models.quota import Scope
 from sandpiper.models.run import TERMINAL, ControlRequest, MonthlyUsage, Page, Run, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
     from sandpiper.models.events import EventType
-    from sandpiper.ports import Blobs, Clock, Revision
+    from sandpiper.models.quota import Account
+    from sandpiper.ports import Admission, Blobs, Clock, Inventory, Revision
 
 REMEMBERED_RUNS = 128
 
@@ -66,19 +69,29 @@ class DynamoRuns:
         self._events_table = events_table
         self._lists = RunLists(dynamodb, runs_table=runs_table)
         self._inbox = Inbox(dynamodb, runs_table=runs_table)
+        self._quotas = DynamoQuotas(dynamodb, runs_table=runs_table)
         self._log = EventLog(dynamodb, runs_table=runs_table, events_table=events_table)
         self._blobs = blobs
         self._clock = clock
         self._retention_days = retention_days
         self._heads: dict[str, _Head] = {}
 
-    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
+    def create(
+        self, run: Run, events: Sequence[NewEvent], *, admit: Callable[[Account], Admission] | None = None
+    ) -> Run:
         numbered = self._number(run.run_id, _Head(0, run.attempt), self._shrink(run.run_id, events))
         created = run.model_copy(update={"last_seq": len(numbered)})
         row = {**run_to_row(created), "version": 1, "expires_at": expiry(run.created_at, self._retention_days)}
-        started = usage.add(self._runs_table, run.owner, run.created_at, usage.STARTED)
-        if not commit(self._dynamodb, [writes.put_new(self._runs_table, row), started, *self._event_puts(numbered)]):
-            raise Conflict(f"There is a run {run.run_id} already.")
+        rows = [writes.put_new(self._runs_table, row), *self._event_puts(numbered)]
+        for _ in turns():
+            try:
+                counted = list(self._quotas.start(run, admit))
+            except QuotaExceeded:
+                self._refuse_known(run.run_id)
+                raise
+            if commit(self._dynamodb, [*rows, *counted]):
+                break
+            self._refuse_known(run.run_id)
         return created
 
     def get(self, run_id: str) -> Run:
@@ -157,12 +170,12 @@ class DynamoRuns:
 
     def usage_of(self, owner: str, month: str) -> MonthlyUsage:
         answer = self._dynamodb.get_item(
-            TableName=self._runs_table, Key=to_item(keys.usage_key(owner, month)), ConsistentRead=True
+            TableName=self._runs_table, Key=to_item(keys.usage_key(Scope("user", owner), month)), ConsistentRead=True
         )
         return usage.from_row(month, from_item(answer.get("Item", {})))
 
-    def live(self, *, unchanged_since: datetime) -> Iterator[Run]:
-        return self._lists.live(unchanged_since=unchanged_since)
+    def inventory(self) -> Inventory:
+        return take_inventory(self._dynamodb, self._runs_table)
 
     def _rewrite(self, run_id: str, decide: Callable[[Run], _Plan | None]) -> Run:
         for _ in turns():
@@ -245,12 +258,13 @@ class DynamoRuns:
             condition, values = f"{condition} AND #last_seq = :last_seq", {**values, "last_seq": before.last_seq}
         key = keys.run_key(after.run_id)
         yield writes.update(self._runs_table, key, changes=changes, condition=condition, values=values)
-        if used := usage.difference(before.usage, after.usage):
-            yield usage.add(self._runs_table, after.owner, after.updated_at, used)
-        if after.is_terminal:
-            yield slots.give_back(self._runs_table, after.owner, after.run_id)
-        if after.status != before.status and (after.is_terminal or after.status == "provisioning"):
-            yield slots.note_dispatch(self._runs_table, after.owner, after.run_id)
+        for scope in after.scopes:
+            if used := usage.difference(before.usage, after.usage):
+                yield usage.add(self._runs_table, scope, after.updated_at, used)
+            if after.is_terminal:
+                yield slots.give_back(self._runs_table, scope, after.run_id)
+            if after.status != before.status and (after.is_terminal or after.status == "provisioning"):
+                yield slots.note_dispatch(self._runs_table, scope, after.run_id)
 
     def _event_puts(self, events: Sequence[Event]) -> Iterator[TransactWriteItemTypeDef]:
         if len(events) > limits.EVENTS_PER_TRANSACTION:
@@ -260,13 +274,21 @@ class DynamoRuns:
             row = event_to_row(event, expiry(event.ts, self._retention_days))
             yield writes.put_new(self._events_table, row, key="run_id")
 
+    def _refuse_known(self, run_id: str) -> None:
+        if self._item(run_id) is not None:
+            raise Conflict(f"There is a run {run_id} already.")
+
     def _row(self, run_id: str) -> dict[str, Any]:
+        row = self._item(run_id)
+        if row is None:
+            raise NotFound(f"There is no run {run_id}.")
+        return row
+
+    def _item(self, run_id: str) -> dict[str, Any] | None:
         answer = self._dynamodb.get_item(
             TableName=self._runs_table, Key=to_item(keys.run_key(run_id)), ConsistentRead=True
         )
-        if "Item" not in answer:
-            raise NotFound(f"There is no run {run_id}.")
-        return from_item(answer["Item"])
+        return from_item(answer["Item"]) if "Item" in answer else None
 
 
 def _refuse_change(run: Run, allowed: frozenset[Status], attempt: int | None) -> None:

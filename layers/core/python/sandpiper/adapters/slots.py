@@ -1,6 +1,6 @@
-"""Who may run now, per owner, in DynamoDB.
+"""Who may run now, per user and per organization, in DynamoDB.
 
-One row per owner holds the runs that have a slot (`active`), the next number of the line, and a `version` that every
+One row per scope holds the runs that have a slot (`active`), the next number of the line, and a `version` that every
 change moves on. Waiting runs are rows of their own, sorted by number. A run that was called up from the line keeps one
 with its token until it is dispatched: whoever called it may have died before telling it, so the next release does.
 Nothing enters or moves up except by a transaction on the version that was read, so the line has no races.
@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 from sandpiper.adapters import keys, writes
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.transactions import commit, turns
+from sandpiper.ports import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+    from sandpiper.models.quota import Scope
 
 CALLED_AT_ONCE = 40  # each is two actions of a transaction, which takes 100
 
@@ -33,7 +36,7 @@ class _Waiter:
 
 @dataclass(frozen=True)
 class _Line:
-    """One owner's slots as they were read, and what would become of them."""
+    """The slots of one scope as they were read, and what would become of them."""
 
     version: int = 0
     active: frozenset[str] = frozenset()
@@ -70,7 +73,8 @@ class _Line:
     def with_token(self, run_id: str, token: str) -> _Line:
         """A repeated request comes with a new token, and only the new one wakes anybody."""
         waiting = (replace(waiter, token=token) if waiter.run_id == run_id else waiter for waiter in self.waiting)
-        return replace(self, waiting=tuple(waiting))
+        called = {run: token if run == run_id else old for run, old in self.called.items()}
+        return replace(self, waiting=tuple(waiting), called=called)
 
 
 class DynamoSlots:
@@ -78,40 +82,42 @@ class DynamoSlots:
         self._dynamodb = dynamodb
         self._table = runs_table
 
-    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
         for _ in turns():
-            before = self._read(owner)
-            if run_id in before.active:
-                return 0
-            known = before.place(run_id) > 0
+            before = self._read(scope)
+            known = run_id in before.active or before.place(run_id) > 0
             after = before.with_token(run_id, token) if known else before.enter(run_id, token, limit)
-            if self._write(owner, before, after):
+            if self._write(scope, before, after):
                 break
         return after.place(run_id)
 
-    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+    def held(self, scope: Scope) -> Held:
+        line = self._read(scope)
+        return Held(line.active, tuple(waiter.run_id for waiter in line.waiting))
+
+    def release(self, scope: Scope, run_id: str | None, *, limit: int) -> list[tuple[str, str]]:
         for _ in turns():
-            before = self._read(owner)
-            after = before.without(run_id).call_up(limit)
-            if self._write(owner, before, after):
+            before = self._read(scope)
+            after = (before.without(run_id) if run_id else before).call_up(limit)
+            if self._write(scope, before, after):
                 break
         return list(after.called.items())
 
-    def _read(self, owner: str) -> _Line:
+    def _read(self, scope: Scope) -> _Line:
         pages = self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues=to_item({":pk": keys.owner_pk(owner)}),
+            ExpressionAttributeValues=to_item({":pk": keys.slots_pk(scope)}),
             ConsistentRead=True,
         )
         return _line_from_rows([from_item(item) for page in pages for item in page["Items"]])
 
-    def _write(self, owner: str, before: _Line, after: _Line) -> bool:
+    def _write(self, scope: Scope, before: _Line, after: _Line) -> bool:
         if after == before:
             return True
-        return commit(self._dynamodb, [self._slots_write(owner, after), *self._line_writes(owner, before, after)])
+        return commit(self._dynamodb, [self._slots_write(scope, after), *self._line_writes(scope, before, after)])
 
-    def _slots_write(self, owner: str, line: _Line) -> TransactWriteItemTypeDef:
+    def _slots_write(self, scope: Scope, line: _Line) -> TransactWriteItemTypeDef:
         changes = {
             "version": line.version + 1,
             "active": line.active or None,
@@ -119,41 +125,41 @@ class DynamoSlots:
         }
         condition = "#version = :version" if line.version else "attribute_not_exists(#version)"
         values = {"version": line.version} if line.version else {}
-        return writes.update(self._table, _slots_key(owner), changes=changes, condition=condition, values=values)
+        return writes.update(self._table, _slots_key(scope), changes=changes, condition=condition, values=values)
 
-    def _line_writes(self, owner: str, before: _Line, after: _Line) -> list[TransactWriteItemTypeDef]:
-        old, new = _line_rows(owner, before), _line_rows(owner, after)
+    def _line_writes(self, scope: Scope, before: _Line, after: _Line) -> list[TransactWriteItemTypeDef]:
+        old, new = _line_rows(scope, before), _line_rows(scope, after)
         return [
             *(writes.delete(self._table, {"pk": row["pk"], "sk": sk}) for sk, row in old.items() if sk not in new),
             *(writes.put(self._table, row) for sk, row in new.items() if old.get(sk) != row),
         ]
 
 
-def give_back(table: str, owner: str, run_id: str) -> TransactWriteItemTypeDef:
+def give_back(table: str, scope: Scope, run_id: str) -> TransactWriteItemTypeDef:
     """The write that frees the slot of a run that ends, in the same transaction; `release` then calls up the next."""
     return {
         "Update": {
             "TableName": table,
-            "Key": to_item(_slots_key(owner)),
+            "Key": to_item(_slots_key(scope)),
             "UpdateExpression": "ADD version :one DELETE active :run",
             "ExpressionAttributeValues": to_item({":one": 1, ":run": {run_id}}),
         }
     }
 
 
-def note_dispatch(table: str, owner: str, run_id: str) -> TransactWriteItemTypeDef:
+def note_dispatch(table: str, scope: Scope, run_id: str) -> TransactWriteItemTypeDef:
     """The write that notes, in the transaction that dispatches a run, that it need not be called again."""
-    return writes.delete(table, {"pk": keys.owner_pk(owner), "sk": f"{keys.CALLED}{run_id}"})
+    return writes.delete(table, {"pk": keys.slots_pk(scope), "sk": f"{keys.CALLED}{run_id}"})
 
 
-def _slots_key(owner: str) -> dict[str, str]:
-    return {"pk": keys.owner_pk(owner), "sk": keys.SLOTS}
+def _slots_key(scope: Scope) -> dict[str, str]:
+    return {"pk": keys.slots_pk(scope), "sk": keys.SLOTS}
 
 
-def _line_rows(owner: str, line: _Line) -> dict[str, dict[str, str]]:
+def _line_rows(scope: Scope, line: _Line) -> dict[str, dict[str, str]]:
     """The rows of those who wait or were called up, by sort key."""
     called = (_Waiter(f"{keys.CALLED}{run_id}", run_id, token) for run_id, token in line.called.items())
-    return {waiter.sk: {"pk": keys.owner_pk(owner), **asdict(waiter)} for waiter in (*line.waiting, *called)}
+    return {waiter.sk: {"pk": keys.slots_pk(scope), **asdict(waiter)} for waiter in (*line.waiting, *called)}
 
 
 def _line_from_rows(rows: Sequence[dict[str, Any]]) -> _Line:

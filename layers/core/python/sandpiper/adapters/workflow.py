@@ -14,6 +14,7 @@ from sandpiper.errors import Fenced, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from mypy_boto3_stepfunctions import SFNClient
 
@@ -66,6 +67,12 @@ class StepFunctionsWorkflow:
                 return False
             raise
         return execution["status"] == "RUNNING"
+
+    def running(self) -> dict[str, datetime]:
+        pages = self._stepfunctions.get_paginator("list_executions").paginate(
+            stateMachineArn=self._state_machine_arn, statusFilter="RUNNING"
+        )
+        return {execution["name"]: execution["startDate"] for page in pages for execution in page["executions"]}
 
     def _execution_arn(self, run_id: str) -> str:
         return f"{self._state_machine_arn.replace(':stateMachine:', ':execution:')}:{run_id}"

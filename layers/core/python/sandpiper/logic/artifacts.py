@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from sandpiper.ports import Blobs, Clock
 
 
+RUNS_FOLDER = "runs/"
+
+
 @dataclass(frozen=True)
 class Download:
     url: str

@@ -23,7 +23,9 @@ _CEILINGS: dict[LimitName, float] = {
 
 def in_force(spec: RunSpec, budget: Budget) -> Budget:
     """Every limit as it is now; None is no limit."""
-    return Budget.model_validate({name: _given(budget, name) or getattr(spec, name) for name in NAMES})
+    own = _of_the_run(spec, budget)
+    dollars = [limit for limit in (own.max_cost_usd, budget.month_usd) if limit is not None]
+    return own.model_copy(update={"max_cost_usd": min(dollars, default=None)})
 
 
 def used_up(run: Run) -> list[LimitName]:
@@ -46,7 +48,13 @@ def continued(run: Run) -> Budget:
     """The budget with more of what is used up; as it is for a run that was continued already. Raises Conflict."""
     if run.result is None or run.result.suspend_reason != "budget_exhausted":
         raise Conflict(f"Run {run.run_id} has not used up its budget. Name the limits that you want to raise.")
-    return _with(run, {name: _more(run, name) for name in used_up(run)})
+    own = _of_the_run(run.spec, run.budget)
+    return _with(run, {name: _more(run, name) for name in used_up(run) if _given(own, name) is not None})
+
+
+def _of_the_run(spec: RunSpec, budget: Budget) -> Budget:
+    """Without what the month's quota leaves, which nobody raises here."""
+    return Budget.model_validate({name: _given(budget, name) or getattr(spec, name) for name in NAMES})
 
 
 def _with(run: Run, new: dict[LimitName, float]) -> Budget:
@@ -63,7 +71,7 @@ def _more(run: Run, name: LimitName) -> float:
 
 
 def _complaint(run: Run, name: LimitName, value: float) -> str | None:
-    limit, spent = _given(in_force(run.spec, run.budget), name), _spent(run, name)
+    limit, spent = _given(_of_the_run(run.spec, run.budget), name), _spent(run, name)
     if limit is None:
         return "has no limit that could be raised"
     if value < limit:

@@ -18,6 +18,7 @@ from sandpiper.models.run import Budget
 from sandpiper.ports import Revision
 
 if TYPE_CHECKING:
+    from sandpiper.logic.quotas import QuotaRules
     from sandpiper.models.identity import Identity
     from sandpiper.models.run import ControlRequest, Run
     from sandpiper.ports import Clock, Runs, Workflow
@@ -47,6 +48,7 @@ class Controls:
     runs: Runs
     workflow: Workflow
     clock: Clock
+    quotas: QuotaRules
 
     def cancel(self, run_id: str, identity: Identity) -> Run:
         """The run with the wish noted, or as it is if it has been cancelled already. Raises NotFound, Conflict."""
@@ -59,9 +61,12 @@ class Controls:
         return run
 
     def grant(self, run_id: str, wanted: Budget, identity: Identity) -> Run:
-        """Raise limits; with none, "continue". Raises NotFound, ValidationError, Conflict. Safe to repeat."""
+        """Raise limits; with none, "continue". Safe to repeat.
+
+        Raises NotFound, ValidationError, Conflict, and QuotaExceeded if the month has no dollars left.
+        """
         own_run(self.runs, run_id, identity)
-        run = self.runs.revise(run_id, lambda run: _granted(run, wanted, identity.user))
+        run = self.runs.revise(run_id, lambda run: _granted(run, self._budget_now(run), wanted, identity.user))
         if run.suspend_reason == "budget_exhausted" and not budgets.used_up(run):
             self._wake(run)
         return run
@@ -125,6 +130,13 @@ class Controls:
         self._wake(run)
         return run
 
+    def _budget_now(self, run: Run) -> Budget:
+        """With what the month leaves by now, for a run that its quota may have stopped. Raises QuotaExceeded."""
+        if run.suspend_reason != "budget_exhausted":
+            return run.budget
+        self.quotas.refuse_without_dollars(run)
+        return run.budget.model_copy(update={"month_usd": self.quotas.month_usd(run)})
+
     def _store_answer(self, run: Run, approval_id: str, answer: Answer, identity: Identity) -> None:
         _refuse_ended(run)
         if run.approval is None or run.approval.id != approval_id:
@@ -171,9 +183,10 @@ class Controls:
             return
 
 
-def _granted(run: Run, wanted: Budget, by: str) -> Revision | None:
+def _granted(run: Run, now: Budget, wanted: Budget, by: str) -> Revision | None:
     _refuse_ended(run)
-    budget = budgets.continued(run) if wanted == Budget() else budgets.raised(run, wanted)
+    before_raise = run.model_copy(update={"budget": now})
+    budget = budgets.continued(before_raise) if wanted == Budget() else budgets.raised(before_raise, wanted)
     if budget == run.budget:
         return None
     before, after = (budgets.in_force(run.spec, limits).model_dump() for limits in (run.budget, budget))
@@ -183,7 +196,7 @@ def _granted(run: Run, wanted: Budget, by: str) -> Revision | None:
         "old": {name: before[name] for name in changed},
         "new": {name: after[name] for name in changed},
     }
-    return Revision({"budget": budget}, [NewEvent(type="agent_budget_extended", data=data)])
+    return Revision({"budget": budget}, [NewEvent(type="agent_budget_extended", data=data)] if changed else [])
 
 
 def _refuse_another(known: ControlRequest, wanted: dict[str, str]) -> None:

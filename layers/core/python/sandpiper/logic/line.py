@@ -1,34 +1,150 @@
-"""The line of runs that wait for a slot of their owner, and waking those whose turn it is."""
+"""The lines of runs that wait for a slot: of their user first, then of their organization.
+
+Who waits for the second holds the first. So nobody waits in a circle, and no user can fill the line of an organization
+with more runs than may work at once.
+
+| what can fail | what happens then |
+|---|---|
+| whoever gives a slot back dies before the next run is told | the next release of the slots tells it, or `reconcile` |
+| a run ends while it is called up | whoever called it gives the slot back; see `_call` |
+| whoever tells the others their new places dies | they are told at the next move; the places themselves are right |
+"""
 
 from __future__ import annotations
 
+import functools
+import logging
+import math
+import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sandpiper.errors import Fenced
+from sandpiper import limits
+from sandpiper.errors import Fenced, NotFound
+from sandpiper.models.events import NewEvent
+from sandpiper.ports import Revision
 
 if TYPE_CHECKING:
-    from sandpiper.ports import Slots, Workflow
+    from collections.abc import Callable, Iterable
+
+    from sandpiper.logic.quotas import QuotaRules
+    from sandpiper.models.quota import Quota, Scope
+    from sandpiper.models.run import Run
+    from sandpiper.ports import Runs, Slots, Workflow
+
+NOT_IN_LINE: dict[str, Any] = {"queue_position": None, "queue_line": None, "estimated_wait_seconds": None}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run waits: 1 is next."""
+
+    scope: Scope
+    position: int
+    estimated_wait_seconds: int
 
 
 @dataclass(frozen=True)
 class Line:
+    runs: Runs
     slots: Slots
     workflow: Workflow
-    limit: int
+    quotas: QuotaRules
 
-    def join(self, owner: str, run_id: str, token: str) -> int:
-        """The place in line; 0 is a slot."""
-        return self.slots.acquire(owner, run_id, limit=self.limit, token=token)
+    def join(self, run: Run, token: str) -> Place | None:
+        """Where the run waits; None: it has all its slots. Safe to repeat."""
+        return self._join(run, run.scopes, token)
 
-    def leave(self, owner: str, run_id: str) -> None:
-        """Give back a slot or a place, and tell those who hold a slot now."""
-        for _, token in self.slots.release(owner, run_id, limit=self.limit):
-            self._wake(token)
+    def leave(self, run: Run) -> None:
+        """Give back slots or places, and tell those whose turn it is and those who have moved up."""
+        for scope in reversed(run.scopes):
+            self.move_up(scope, leaving=run.run_id)
 
-    def _wake(self, token: str) -> None:
+    def move_up(self, scope: Scope, *, leaving: str | None = None) -> list[str]:
+        """Hand on the slots that are free, or become so; returns the runs that were woken by it."""
+        limit = self.quotas.concurrency(scope) or limits.MAX_CONCURRENCY
+        called = self.slots.release(scope, leaving, limit=limit)
+        woken = [run_id for run_id, token in called if self._call(scope, run_id, token)]
+        recent = functools.cache(self._recent)  # most of those who wait have one owner
+        waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
+        for position, run_id in enumerate(waiting, start=1):
+            self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
+        return woken
+
+    def set_limits(self, scope: Scope, quota: Quota) -> None:
+        """New limits for a user or an organization; whoever has a slot by that is called up at once."""
+        self.quotas.books.set_limits(scope, quota)
+        self.move_up(scope)
+
+    def _join(self, run: Run, scopes: Iterable[Scope], token: str) -> Place | None:
+        for scope in scopes:
+            limit = self.quotas.concurrency(scope)
+            if limit is None:
+                continue
+            if position := self.slots.acquire(scope, run.run_id, limit=limit, token=token):
+                return Place(scope, position, estimated_wait(run, self._recent(run.owner), position, limit))
+        return None
+
+    def _call(self, scope: Scope, run_id: str, token: str) -> bool:
+        """The run has a slot of `scope` now; it is woken if it needs no other, or gets that, too."""
+        try:
+            run = self.runs.get(run_id)
+        except NotFound:
+            logger.warning("a run without a row was called up", extra={"run_id": run_id})
+            return False
+        place = self._join(run, run.scopes[run.scopes.index(scope) + 1 :], token)
+        if self.runs.get(run_id).is_terminal:
+            # Whoever ended it gave back what it had by then, but not what it has joined since.
+            self.leave(run)
+        elif place is None:
+            return self._wake(token)
+        else:
+            self.runs.revise(run_id, lambda run: waiting_at(run, place))
+        return False
+
+    def _wake(self, token: str) -> bool:
         try:
             self.workflow.succeed(token, {"cancelled": False})
         except Fenced:
             # It knows already. If its execution is gone instead, `reconcile` ends the run and frees the slot.
-            return
+            return False
+        return True
+
+    def _tell(self, run_id: str, scope: Scope, position: int, estimate: Callable[[Run], int]) -> None:
+        def moved(run: Run) -> Revision | None:
+            # Others tell it, too: the lowest place is the newest.
+            if run.queue_line != scope.kind or run.queue_position is None or run.queue_position <= position:
+                return None
+            return waiting_at(run, Place(scope, position, estimate(run)))
+
+        try:
+            self.runs.revise(run_id, moved)
+        except NotFound:
+            logger.warning("a run without a row waits in line", extra={"run_id": run_id})
+
+    def _recent(self, owner: str) -> tuple[Run, ...]:
+        page = self.runs.list_by_owner(owner, status="completed", repo=None, limit=limits.TYPICAL_RUNS, cursor=None)
+        return page.items
+
+
+def waiting_at(run: Run, place: Place) -> Revision | None:
+    """What becomes of a run that waits there; nothing if it does not wait any more, or has been told."""
+    position, line, seconds = place.position, place.scope.kind, place.estimated_wait_seconds
+    if run.status != "queued" or (run.queue_position, run.queue_line) == (position, line):
+        return None
+    changes = {"queue_position": position, "queue_line": line, "estimated_wait_seconds": seconds}
+    data = {"position": position, "line": line, "estimated_wait_seconds": seconds}
+    return Revision(changes, [NewEvent(type="run_slot_waiting", data=data)])
+
+
+def _wait_at(recent: Callable[[str], tuple[Run, ...]], position: int, limit: int, run: Run) -> int:
+    return estimated_wait(run, recent(run.owner), position, limit)
+
+
+def estimated_wait(run: Run, recent: Iterable[Run], position: int, limit: int) -> int:
+    """As many rounds as it takes, each as long as the owner's runs usually are, or as long as one may be."""
+    times = [(past.ended_at - past.started_at).total_seconds() for past in recent if past.ended_at and past.started_at]
+    typical = statistics.median(times) if times else run.spec.timeout_seconds
+    return math.ceil(math.ceil(position / limit) * typical)

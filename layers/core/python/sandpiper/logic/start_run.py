@@ -3,6 +3,7 @@
 | step | what can fail | what happens then |
 |---|---|---|
 | create the row | the id is taken (same Idempotency-Key) | the same run, started again if it never was |
+| | a quota is used up | nothing is written, the caller gets a 429 that says when to try again |
 | store the secrets, start the execution | the service | the run is `failed`, the caller gets a 503 to try again |
 | start the execution | only the answer is lost | the run has moved on, so it counts as started |
 | mark the run failed | the database | the caller gets the 503 all the same; `reconcile` finds the run |
@@ -22,6 +23,7 @@ from sandpiper.models.run import ErrorInfo, Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from sandpiper.logic.quotas import QuotaRules
     from sandpiper.models.identity import Identity
     from sandpiper.models.spec import RunSpec
     from sandpiper.ports import Clock, Runs, RunSecrets, Workflow
@@ -38,9 +40,10 @@ class Starter:
     secrets: RunSecrets
     workflow: Workflow
     clock: Clock
+    quotas: QuotaRules
 
     def start(self, spec: RunSpec, identity: Identity, secrets: Mapping[str, str], key: str | None = None) -> Run:
-        """A new run, or the one that `key` has started before. Raises Conflict, Unavailable."""
+        """A new run, or the one that `key` has started before. Raises Conflict, QuotaExceeded, Unavailable."""
         run = self._create(spec, identity, key)
         if run.status == "queued":
             self._launch(run, secrets)
@@ -63,7 +66,7 @@ class Starter:
         now = self.clock.now()
         run = Run(run_id=run_id, owner=identity.user, org=identity.org, spec=spec, created_at=now, updated_at=now)
         queued = NewEvent(type="run_queued", data={"type": spec.type, "repo": spec.repo, "task": spec.task})
-        return self.runs.create(run, [queued, *_warnings(spec)])
+        return self.runs.create(run, [queued, *_warnings(spec)], admit=self.quotas.admit)
 
     def _same_run(self, run_id: str, spec: RunSpec) -> Run:
         earlier = self.runs.get(run_id)

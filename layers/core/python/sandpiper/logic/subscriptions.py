@@ -25,10 +25,10 @@ class Subscriptions:
     clock: Clock
 
     def connect(self, connection_id: str, ticket: str) -> None:
-        """Raises AuthenticationError."""
+        """Raises AuthenticationError, QuotaExceeded."""
         now = int(self.clock.now().timestamp())
         identity = self.connections.redeem_ticket(ticket, now=now)
-        self.connections.open(connection_id, identity, expires_at=now + limits.CONNECTION_SECONDS)
+        self.connections.open(connection_id, identity, expires_at=now + limits.CONNECTION_SECONDS, now=now)
 
     def disconnect(self, connection_id: str) -> None:
         self.connections.close(connection_id)

@@ -21,8 +21,9 @@ class Ticket:
 
 
 def issue(identity: Identity, connections: Connections, clock: Clock) -> Ticket:
-    expires_at = clock.now().replace(microsecond=0) + timedelta(seconds=limits.TICKET_SECONDS)
-    ticket = Ticket(secrets.token_urlsafe(32), expires_at)
-    holder = {"user": identity.user, "org": identity.org}
-    connections.issue_ticket(ticket.ticket, holder, expires_at=int(expires_at.timestamp()))
+    """Raises QuotaExceeded."""
+    now = clock.now().replace(microsecond=0)
+    ticket = Ticket(secrets.token_urlsafe(32), now + timedelta(seconds=limits.TICKET_SECONDS))
+    holder, seconds = {"user": identity.user, "org": identity.org}, int(now.timestamp())
+    connections.issue_ticket(ticket.ticket, holder, expires_at=seconds + limits.TICKET_SECONDS, now=seconds)
     return ticket

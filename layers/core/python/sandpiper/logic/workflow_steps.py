@@ -20,11 +20,13 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
+from sandpiper.logic.line import NOT_IN_LINE, waiting_at
 from sandpiper.logic.outcomes import TIMEOUTS, UNANSWERED, Ending, Outcome, decide, stored_result, used_so_far
 from sandpiper.models.events import NewEvent
+from sandpiper.ports import Revision
 
 if TYPE_CHECKING:
-    from sandpiper.logic.line import Line
+    from sandpiper.logic.line import Line, Place
     from sandpiper.models.run import Run, RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
 
@@ -61,7 +63,7 @@ class Steps:
         run = self._back_in_line(self.runs.get(run_id))
         if run.is_terminal or run.cancel_requested:
             self._answer(token, cancelled=True)
-        elif place := self.line.join(run.owner, run_id, token):
+        elif place := self.line.join(run, token):
             self._wait_in_line(run, token, place)
         else:
             self._answer(token, cancelled=self._left_because_it_ended(run))
@@ -82,7 +84,7 @@ class Steps:
         run = self.runs.get(run_id)
         run = self._note_suspension(run, token, stored_result(self.blobs, run, key))
         self.sandboxes.stop_all(run_id, "the run is suspended")
-        self.line.leave(run.owner, run_id)
+        self.line.leave(run)
         seen = run.result.inbox_seen if run.result else 0
         if run.cancel_requested:
             self._answer(token, cancelled=True)
@@ -111,7 +113,7 @@ class Steps:
         if not found.is_terminal:
             result = stored_result(self.blobs, run, ending.result_key) or run.result
             run = self._end(run, decide(run, ending, result), ending)
-        self.line.leave(run.owner, run_id)
+        self.line.leave(run)
         self.secrets.delete(run_id)
         self.sandboxes.stop_all(run_id, f"the run is {run.status}")
         self.blobs.delete_prefix(checkpoint_prefix(run_id))
@@ -147,11 +149,15 @@ class Steps:
             events=[] if run.status == "suspended" else [told],
         )
 
-    def _wait_in_line(self, run: Run, token: str, place: int) -> None:
-        events = [] if run.queue_position else [NewEvent(type="run_slot_waiting", data={"position": place})]
-        changes = {"resume_token": token, "queue_position": place}
+    def _wait_in_line(self, run: Run, token: str, place: Place) -> None:
+        def wait(run: Run) -> Revision:
+            if run.status != "queued":
+                raise Conflict(f"Run {run.run_id} is {run.status}.")
+            told = waiting_at(run, place) or Revision({})
+            return Revision({**told.changes, "resume_token": token}, told.events)
+
         try:
-            run = self.runs.change(run.run_id, allowed=("queued",), changes=changes, events=events)
+            run = self.runs.revise(run.run_id, wait)
         except Conflict:
             # Its turn came in this very moment and it is on its way already, or it has been ended from outside.
             self._left_because_it_ended(run)
@@ -163,7 +169,7 @@ class Steps:
         """Whoever ended the run gave back what it had by then, but not what it has joined since."""
         ended = self.runs.get(run.run_id).is_terminal
         if ended:
-            self.line.leave(run.owner, run.run_id)
+            self.line.leave(run)
         return ended
 
     def _dispatch(self, run: Run) -> Run:
@@ -175,7 +181,8 @@ class Steps:
                 "status": "provisioning",
                 "attempt": run.attempt + 1,
                 "token_seconds": _token_seconds(run),
-                "queue_position": None,
+                "budget": run.budget.model_copy(update={"month_usd": self.line.quotas.month_usd(run)}),
+                **NOT_IN_LINE,
                 "resume_token": None,
                 "task_arn": None,
             },
@@ -204,7 +211,7 @@ class Steps:
             "suspend_reason": None,
             "checkpoint_key": None,
             "resume_token": None,
-            "queue_position": None,
+            **NOT_IN_LINE,
             "approval": None,
             "ended_at": self.clock.now(),
         }

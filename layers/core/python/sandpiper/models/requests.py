@@ -210,3 +210,12 @@ class MessageRequest(RequestModel):
     """Words for a run that is under way, or the answer to its question."""
 
     text: Annotated[str, Field(min_length=1, max_length=limits.MAX_MESSAGE_CHARS, pattern=NOT_BLANK)]
+
+
+class QuotaRequest(RequestModel):
+    """All limits of a user or an organization; what is not given is the default: the deployment's, or none."""
+
+    starts_per_minute: Annotated[int, Field(ge=1, le=limits.MAX_STARTS), Whole] | None = None
+    starts_per_day: Annotated[int, Field(ge=1, le=limits.MAX_STARTS), Whole] | None = None
+    monthly_usd: Annotated[float, Field(ge=0, le=limits.MAX_MONTHLY_USD)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=limits.MAX_CONCURRENCY), Whole] | None = None

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sandpiper.models.events import EventType
+from sandpiper.models.quota import LimitUse, ScopeKind
 from sandpiper.models.run import (
     ApprovalRequest,
-    Budget,
     CommitInfo,
     DiffStat,
     ErrorInfo,
@@ -32,6 +32,10 @@ class ResponseModel(BaseModel):
 class FieldError(ResponseModel):
     field: str
     message: str
+    scope: Annotated[ScopeKind | None, Field(description="of a quota: whose it is")] = None
+    limit: float | None = None
+    used: float | None = None
+    opens_at: Annotated[datetime | None, Field(description="of a quota: when there is some of it again")] = None
 
 
 class ErrorBody(ResponseModel):
@@ -77,6 +81,13 @@ class ResultView(ResponseModel):
     diff_url: Annotated[str | None, Field(description="route of the diff, if there is one")]
 
 
+class BudgetView(ResponseModel):
+    max_turns: int | None
+    max_cost_usd: float | None
+    max_total_tokens: int | None
+    timeout_seconds: int | None
+
+
 class RunView(ResponseModel):
     run_id: str
     status: Status
@@ -93,9 +104,11 @@ class RunView(ResponseModel):
     ended_at: datetime | None
     attempt: int
     usage: Annotated[Usage, Field(description="of all attempts so far")]
-    budget: Annotated[Budget, Field(description="the limits in force; null is no limit")]
+    budget: Annotated[BudgetView, Field(description="the limits in force; null is no limit")]
     last_seq: int
-    queue_position: int | None
+    queue_position: Annotated[int | None, Field(description="of a run that waits for a slot; 1 is next")]
+    queue_line: Annotated[ScopeKind | None, Field(description="whose slots it waits for")]
+    estimated_wait_seconds: int | None
     cancel_requested: bool
     result: ResultView | None
     error: ErrorInfo | None
@@ -157,6 +170,17 @@ class TicketAnswer(ResponseModel):
     websocket_url: str
 
 
+class QuotaView(ResponseModel):
+    scope: ScopeKind
+    name: str
+    limits: list[LimitUse]
+
+
+class QuotaAnswer(ResponseModel):
+    success: Literal[True] = True
+    quota: QuotaView
+
+
 class UsageAnswer(ResponseModel):
     """Of all your runs in one month, in UTC; a run that goes on over midnight counts in both."""
 
@@ -169,6 +193,7 @@ class UsageAnswer(ResponseModel):
     cache_read_tokens: int
     cache_write_tokens: int
     cost_usd: float
+    quotas: Annotated[list[QuotaView], Field(description="yours and your organization's, as they are now")]
 
 
 class HealthChecks(ResponseModel):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from sandpiper.models.base import Model
+from sandpiper.models.quota import Scope, ScopeKind
 from sandpiper.models.spec import GateMode, RunSpec
 
 Status = Literal[
@@ -153,6 +154,7 @@ class Budget(Model):
     max_cost_usd: float | None = None
     max_total_tokens: int | None = None
     timeout_seconds: int | None = None
+    month_usd: float | None = None  # what the month's quota leaves to all of the run; lowers max_cost_usd
 
 
 class ApprovalRequest(Model):
@@ -228,7 +230,9 @@ class Run(Model):
     updated_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    queue_position: int | None = None
+    queue_position: int | None = None  # 1 is next
+    queue_line: ScopeKind | None = None  # whose slots it waits for
+    estimated_wait_seconds: int | None = None
     cancel_requested: bool = False
     resume_token: str | None = None  # of the callback that the state machine waits on while suspended
     task_arn: str | None = None
@@ -240,6 +244,11 @@ class Run(Model):
     @property
     def is_terminal(self) -> bool:
         return self.status in TERMINAL
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Whose quotas it counts for, in the order in which it waits for their slots."""
+        return (Scope("user", self.owner), *([Scope("org", self.org)] if self.org else []))
 
 
 class ControlRequest(Model):

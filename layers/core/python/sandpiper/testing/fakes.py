@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sandpiper.testing.clock import FakeClock
+from sandpiper.testing.quotas import FakeQuotas
 from sandpiper.testing.runs import FakeEventLog, FakeRuns
 from sandpiper.testing.slots import FakeSlots
 from sandpiper.testing.sockets import FakeConnections, FakeSockets
@@ -14,6 +15,7 @@ __all__ = [
     "FakeClock",
     "FakeConnections",
     "FakeEventLog",
+    "FakeQuotas",
     "FakeRunSecrets",
     "FakeRuns",
     "FakeSandboxes",

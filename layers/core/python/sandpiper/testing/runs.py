@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from sandpiper import limits
@@ -13,45 +11,57 @@ from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.inbox import refuse_another
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import Event, NewEvent
+from sandpiper.models.quota import Scope
 from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
+from sandpiper.ports import Inventory, RunHead
 from sandpiper.testing.clock import FakeClock
+from sandpiper.testing.quotas import FakeQuotas
 from sandpiper.testing.slots import FakeSlots
-from sandpiper.testing.storage import FakeBlobs
+from sandpiper.testing.storage import FakeBlobs, FakeRunSecrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from sandpiper.models.events import EventType
-    from sandpiper.ports import Blobs, Clock, Revision
+    from sandpiper.models.quota import Account
+    from sandpiper.ports import Admission, Blobs, Clock, Revision
 
 
 class FakeRuns:
-    """Give it the slots that the code under test uses: ending a run frees its owner's."""
+    """Give it the slots and quotas that the code under test uses: runs count there, and free slots when they end."""
 
     def __init__(
-        self, clock: Clock | None = None, *, blobs: Blobs | None = None, slots: FakeSlots | None = None
+        self,
+        clock: Clock | None = None,
+        *,
+        blobs: Blobs | None = None,
+        slots: FakeSlots | None = None,
+        quotas: FakeQuotas | None = None,
+        secrets: FakeRunSecrets | None = None,
     ) -> None:
         self._clock = clock or FakeClock()
         self._blobs = blobs or FakeBlobs()
         self._slots = slots or FakeSlots()
+        self._quotas = quotas or FakeQuotas()
+        self._secrets = secrets or FakeRunSecrets()
         self._runs: dict[str, Run] = {}
         self._events: dict[str, list[Event]] = {}
         self._controls: dict[str, list[ControlRequest]] = {}
         self._keys: dict[tuple[str, str], ControlRequest] = {}
-        self._figures: defaultdict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
         self._lock = threading.RLock()
 
-    def create(self, run: Run, events: Sequence[NewEvent]) -> Run:
+    def create(
+        self, run: Run, events: Sequence[NewEvent], *, admit: Callable[[Account], Admission] | None = None
+    ) -> Run:
         with self._lock:
             if run.run_id in self._runs:
                 raise Conflict(f"There is a run {run.run_id} already.")
             _refuse_too_many(events)
+            self._quotas.start(run, admit)
             self._runs[run.run_id] = run.model_copy(update={"last_seq": 0})
             self._events[run.run_id] = []
             self._controls[run.run_id] = []
             self._write_events(run.run_id, events)
-            self._count(run.owner, run.created_at, usage.STARTED)
             return self._runs[run.run_id]
 
     def get(self, run_id: str) -> Run:
@@ -144,31 +154,29 @@ class FakeRuns:
         with self._lock:
             return [control for control in self._controls.get(run_id, ()) if control.n > after]
 
-    def live(self, *, unchanged_since: datetime) -> list[Run]:
+    def inventory(self) -> Inventory:
         with self._lock:
-            return [run for run in self._runs.values() if not run.is_terminal and run.updated_at < unchanged_since]
+            heads = {run.run_id: RunHead(run.run_id, run.status, run.updated_at) for run in self._runs.values()}
+        return Inventory(heads, frozenset(self._secrets.stored), self._slots.everybody())
 
     def usage_of(self, owner: str, month: str) -> MonthlyUsage:
         with self._lock:
-            return usage.from_row(month, self._figures[owner, month])
+            return self._quotas.usage_of(Scope("user", owner), month)
 
     def _rewrite(self, run: Run, changes: Mapping[str, Any], events: Sequence[NewEvent]) -> Run:
         changed = Run.model_validate({**dict(run), **changes, "updated_at": self._clock.now()})
         _refuse_too_many(events)
+        for scope in run.scopes:
+            self._quotas.book(scope, changed.updated_at, usage.difference(run.usage, changed.usage))
+            if changed.is_terminal:
+                self._slots.give_back(scope, run.run_id)
+            if changed.status == "provisioning":
+                self._slots.note_dispatch(scope, run.run_id)
         if changed.is_terminal:
             changed = changed.model_copy(update={"resume_token": None})
-            self._slots.give_back(run.owner, run.run_id)
-        if changed.status == "provisioning":
-            self._slots.note_dispatch(run.owner, run.run_id)
-        self._count(run.owner, changed.updated_at, usage.difference(run.usage, changed.usage))
         self._runs[run.run_id] = changed
         self._write_events(run.run_id, events)
         return self._runs[run.run_id]
-
-    def _count(self, owner: str, moment: datetime, figures: Mapping[str, Decimal]) -> None:
-        month = self._figures[owner, keys.month_of(moment)]
-        for name, figure in figures.items():
-            month[name] = month.get(name, Decimal(0)) + figure
 
     def _write_events(self, run_id: str, events: Sequence[NewEvent]) -> list[Event]:
         run = self._runs[run_id]

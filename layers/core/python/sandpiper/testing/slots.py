@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from sandpiper.models.quota import Scope
+from sandpiper.ports import Held
+
 
 @dataclass
-class _Owner:
+class _Line:
     active: list[str] = field(default_factory=list)
     called: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)  # run id → token, in order of arrival
@@ -19,17 +22,20 @@ class _Owner:
 
 class FakeSlots:
     def __init__(self) -> None:
-        self._owners: dict[str, _Owner] = {}
+        self._lines: dict[Scope, _Line] = {}
         self._lock = threading.Lock()
 
     def active(self, owner: str) -> list[str]:
+        """Who has a slot of a user, in the order of their coming."""
         with self._lock:
-            return list(self._owner(owner).active)
+            return list(self._line(Scope("user", owner)).active)
 
-    def acquire(self, owner: str, run_id: str, *, limit: int, token: str) -> int:
+    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
         with self._lock:
-            line = self._owner(owner)
+            line = self._line(scope)
             if run_id in line.active:
+                if run_id in line.called:
+                    line.called[run_id] = token
                 return 0
             if run_id not in line.waiting and not line.waiting and len(line.active) < limit:
                 line.active.append(run_id)
@@ -37,26 +43,38 @@ class FakeSlots:
             line.waiting[run_id] = token
             return list(line.waiting).index(run_id) + 1
 
-    def release(self, owner: str, run_id: str, *, limit: int) -> list[tuple[str, str]]:
+    def held(self, scope: Scope) -> Held:
         with self._lock:
-            line = self._owner(owner)
-            line.drop(run_id)
-            line.waiting.pop(run_id, None)
+            line = self._line(scope)
+            return Held(frozenset(line.active), tuple(line.waiting))
+
+    def release(self, scope: Scope, run_id: str | None, *, limit: int) -> list[tuple[str, str]]:
+        with self._lock:
+            line = self._line(scope)
+            if run_id is not None:
+                line.drop(run_id)
+                line.waiting.pop(run_id, None)
             while line.waiting and len(line.active) < limit:
                 called = next(iter(line.waiting))
                 line.called[called] = line.waiting.pop(called)
                 line.active.append(called)
             return list(line.called.items())
 
-    def give_back(self, owner: str, run_id: str) -> None:
+    def everybody(self) -> dict[Scope, frozenset[str]]:
+        """All who have a slot or wait for one."""
+        with self._lock:
+            runs = {scope: frozenset({*line.active, *line.waiting}) for scope, line in self._lines.items()}
+        return {scope: found for scope, found in runs.items() if found}
+
+    def give_back(self, scope: Scope, run_id: str) -> None:
         """What ending a run does: the slot is free, and nobody is called up yet."""
         with self._lock:
-            self._owner(owner).drop(run_id)
+            self._line(scope).drop(run_id)
 
-    def note_dispatch(self, owner: str, run_id: str) -> None:
+    def note_dispatch(self, scope: Scope, run_id: str) -> None:
         """What dispatching a run does: it has been told, so no release names it again."""
         with self._lock:
-            self._owner(owner).called.pop(run_id, None)
+            self._line(scope).called.pop(run_id, None)
 
-    def _owner(self, owner: str) -> _Owner:
-        return self._owners.setdefault(owner, _Owner())
+    def _line(self, scope: Scope) -> _Line:
+        return self._lines.setdefault(scope, _Line())

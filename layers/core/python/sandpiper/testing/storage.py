@@ -36,6 +36,10 @@ class FakeBlobs:
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return f"https://blobs.test/{quote(key)}?filename={quote(filename)}&expires={seconds}"
 
+    def folders(self, prefix: str) -> list[str]:
+        deeper = (key.removeprefix(prefix) for key in self.bodies if key.startswith(prefix))
+        return sorted({rest.partition("/")[0] for rest in deeper if "/" in rest})
+
     def delete_prefix(self, prefix: str) -> int:
         found = [key for key in self.bodies if key.startswith(prefix)]
         for key in found:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sandpiper import limits
 from sandpiper.errors import Fenced, NotFound
+from sandpiper.testing.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
+
+    from sandpiper.ports import Clock
 
 ExecutionStatus = Literal["RUNNING", "SUCCEEDED", "ABORTED"]
 
@@ -18,7 +22,9 @@ class FakeWorkflow:
     """Tests say which tokens somebody waits on (`wait_on`) and read what was answered (`answers`, `failures`)."""
 
     def __init__(self) -> None:
+        self.clock: Clock = FakeClock()
         self.started: dict[str, dict[str, Any]] = {}
+        self.started_at: dict[str, datetime] = {}
         self.statuses: dict[str, ExecutionStatus] = {}
         self.answers: dict[str, dict[str, Any]] = {}
         self.failures: dict[str, tuple[str, str]] = {}
@@ -39,6 +45,7 @@ class FakeWorkflow:
         _check_size(payload)
         if run_id not in self.started:
             self.started[run_id] = dict(payload)
+            self.started_at[run_id] = self.clock.now()
             self.statuses[run_id] = "RUNNING"
 
     def succeed(self, token: str, output: Mapping[str, Any]) -> None:
@@ -63,6 +70,9 @@ class FakeWorkflow:
 
     def is_running(self, run_id: str) -> bool:
         return self.statuses.get(run_id) == "RUNNING"
+
+    def running(self) -> dict[str, datetime]:
+        return {name: at for name, at in self.started_at.items() if self.is_running(name)}
 
     def _use(self, token: str) -> None:
         self._refuse_unknown(token)

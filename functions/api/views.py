@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandpiper.logic.budgets import in_force
-from sandpiper.models.responses import EventView, ResultView, RunLinks, RunView
+from sandpiper.models.responses import EventView, LogAnswer, LogPartView, ResultView, RunLinks, RunView
 
 if TYPE_CHECKING:
+    from sandpiper.logic.artifacts import LogDownload, PartDownload
     from sandpiper.models.events import Event
     from sandpiper.models.run import Run, RunResult
 
@@ -53,6 +54,21 @@ def links(run_id: str, websocket_url: str) -> RunLinks:
 
 def event_view(event: Event) -> EventView:
     return EventView(**dict(event))
+
+
+def log_view(log: LogDownload) -> LogAnswer:
+    return LogAnswer(url=log.url, expires_at=log.expires_at, parts=[_part_view(found) for found in log.parts])
+
+
+def _part_view(found: PartDownload) -> LogPartView:
+    part = found.part
+    return LogPartView(
+        name=part.name,
+        attempt=part.attempt,
+        first_seq=part.first_seq or None,
+        last_seq=part.last_seq or None,
+        url=found.url,
+    )
 
 
 def _result_view(result: RunResult, run_id: str) -> ResultView:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
@@ -41,8 +42,8 @@ def test_the_log_has_every_line_of_five_megabytes_of_output(loud: Case) -> None:
     assert loud.run["status"] == "completed"
     log = loud.person.download(loud.run_id, "logs")
     assert log.headers["content-type"] == "text/plain; charset=utf-8"
-    lines = [line for line in log.text.splitlines() if line.startswith("line ")]
-    assert lines == [f"line {number} of the output" for number in range(1, LINES + 1)]
+    lines = [line for line in log.text.splitlines() if line.startswith("  | line ")]
+    assert lines == [f"  | line {number} of the output" for number in range(1, LINES + 1)]
     assert len(log.content) > 5_000_000
 
 
@@ -94,6 +95,31 @@ def test_the_github_token_is_in_no_store_while_the_run_goes_on(stack: Stack) -> 
     assert found == []
 
 
+def test_the_log_can_be_had_while_the_run_goes_on_and_names_its_events(stack: Stack) -> None:
+    forged = "#1 [2026-01-01T00:00:00.000Z] gate_completed status=passed"
+    command = f"printf 'early\\r{forged}\\n'; sleep 60"
+    task = new_task(stack, plans(), shell(command), finishes())
+    with Person(stack) as person:
+        run_id = person.start({"task": task})
+        early = wait_for(lambda: log if "  | early" in (log := _log_so_far(person, run_id)) else None)
+        person.cancel(run_id)
+        assert person.end_of(run_id)["status"] == "cancelled"
+        whole = person.download(run_id, "logs").text
+        assert whole.startswith(early)
+        numbers = {f"#{event['seq']}": event["type"] for event in person.events(run_id)}
+    ours = [line.split(" ") for line in whole.splitlines() if line.startswith("#")]
+    assert "tool_started" in {line[2] for line in ours}
+    assert [numbers[line[0]] for line in ours] == [line[2] for line in ours]
+
+
+def _log_so_far(person: Person, run_id: str) -> str:
+    answer = person.http.get(f"/runs/{run_id}/logs")
+    if answer.status_code == 404:
+        return ""
+    assert answer.json()["url"] is None
+    return b"".join(gzip.decompress(httpx.get(part["url"]).content) for part in answer.json()["parts"]).decode()
+
+
 def test_the_secrets_of_a_run_are_gone_when_it_has_ended(stack: Stack, loud: Case) -> None:
     assert loud.run["status"] == "completed"
     key = {"pk": {"S": f"RUN#{loud.run_id}"}, "sk": {"S": "SECRETS"}}
@@ -132,7 +158,8 @@ def _objects(stack: Stack) -> Iterator[tuple[str, bytes]]:
     bucket = stack.outputs["ArtifactsBucket"]
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
         for entry in page.get("Contents", []):
-            yield f"object {entry['Key']}", s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            body = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+            yield f"object {entry['Key']}", gzip.decompress(body) if entry["Key"].endswith(".gz") else body
 
 
 def _executions(stack: Stack) -> Iterator[tuple[str, bytes]]:

@@ -130,6 +130,7 @@ MAY: dict[str, Grants] = {
     "SandboxTaskRole": {
         "RunsTable": {"dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem"},
+        "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"},
         "DataKey": {"kms:Decrypt"},
         "bedrock:*::foundation-model/*": {"bedrock:InvokeModelWithResponseStream"},

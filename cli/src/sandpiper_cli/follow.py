@@ -83,7 +83,7 @@ def _diff_of(api: Api, run: Json) -> str | None:
 
 def _log_of(api: Api, run_id: str) -> Link | None:
     try:
-        return api.logs(run_id)
+        return api.logs(run_id).whole
     except _STORAGE_FAILURES:
         return None  # a run that never had a sandbox has no log
 

@@ -61,7 +61,7 @@ class FakeApi:
     sockets: list[SocketScript] = field(default_factory=list)  # one per connection; then the default
     refuses_sockets: bool = False
     failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # answers that come first
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)  # those named `…-…` are parts of the log
     requests: list[dict[str, Any]] = field(default_factory=list)
     subscriptions: list[int] = field(default_factory=list)
     url: str = ""
@@ -97,7 +97,7 @@ class FakeApi:
             web.get("/runs", self._runs),
             web.get(run, self._run),
             web.get(f"{run}/events", self._events),
-            web.get(f"{run}/logs", self._link),
+            web.get(f"{run}/logs", self._logs),
             web.get(f"{run}/diff", self._link),
             web.post(f"{run}/cancel", self._run),
             web.post(f"{run}/budget", self._run),
@@ -153,6 +153,13 @@ class FakeApi:
         after, limit = int(request.query["after"]), int(request.query["limit"])
         page = [found for found in self.events if found["seq"] > after][:limit]
         return web.json_response({"success": True, "events": page, "last_seq": len(self.events)})
+
+    async def _logs(self, request: web.Request) -> web.Response:
+        if not (names := sorted(name for name in self.files if "-" in name)):
+            return await self._link(request)
+        later = [name for name in names if name > request.query.get("after", "")][: int(request.query["limit"])]
+        parts = [{"name": name, "url": f"{self.url}/files/{name}"} for name in later]
+        return web.json_response({"success": True, "url": None, "expires_at": "soon", "parts": parts})
 
     async def _link(self, request: web.Request) -> web.Response:
         name = request.path.rpartition("/")[2]

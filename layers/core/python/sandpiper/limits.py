@@ -64,6 +64,11 @@ EVENTS_PER_TRANSACTION = 25  # well under DynamoDB's 100 actions and 4 MB
 MAX_FRAME_BYTES = 24 * 1024  # API Gateway counts 32 KB frames
 OUTPUT_CHUNK_BYTES = 4 * 1024  # one tool_output event
 
+# What the model is just saying, which is shown and not kept
+WORDS_EVERY_SECONDS = 0.25
+WORDS_CHARS = 4_000  # at a time; of more than that, the last
+WORDS_KEPT_SECONDS = 60 * 60
+
 # One reply of a model. The run's own clock may end it earlier.
 MODEL_CONNECT_SECONDS = 10
 MODEL_IDLE_SECONDS = 180  # between two pieces of a stream; a long prompt is read for a minute before the first
@@ -159,6 +164,14 @@ OUTPUT_HEAD_BYTES = 64 * 1024
 OUTPUT_TAIL_BYTES = 16 * 1024
 OUTPUT_EVERY_SECONDS = 0.1
 FLUSH_SECONDS = 0.1
+
+# The log of a run, which is stored in parts while it grows
+LOG_PART_SECONDS = 1.0  # so much is lost with a sandbox that is killed
+LOG_PART_BYTES = 1024**2
+LOG_BUFFER_BYTES = 8 * 1024**2  # then commands wait until the store has taken some
+LOG_HELD_CHARS = 4 * 1024**2  # behind an event that has no number yet; then it goes without one
+LOG_READERS = 16  # parts that are read at once when they are put together
+UPLOAD_PART_BYTES = 8 * 1024**2  # S3 takes 5 MB at least, and 10,000 of them
 
 # Git and the gate
 GIT_SECONDS = 120

@@ -71,6 +71,12 @@ class Runs(Protocol):
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]: ...
 
+    def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
+        """What the model is just saying, for those who follow the run now: no event, and not kept.
+
+        Raises Fenced if a later attempt has spoken.
+        """
+
     def put_control(
         self,
         run_id: str,
@@ -133,6 +139,12 @@ class Blobs(Protocol):
 
     def get_file(self, key: str, file: BinaryIO) -> None:
         """Piece by piece, however large it is. Raises NotFound."""
+
+    def put_stream(self, key: str, pieces: Iterable[bytes], *, content_type: str) -> int:
+        """However long it is, it is there whole or not at all; returns its size."""
+
+    def keys(self, prefix: str, *, after: str = "", limit: int) -> list[str]:
+        """At most `limit` of the keys that begin so and sort behind `after`, in order."""
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
 

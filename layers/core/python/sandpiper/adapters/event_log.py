@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryInputTypeDef
 
+WORDS_SEQ = 0  # one row of each run, before its events: what the model is just saying
+WORDS = "agent_delta"
 HEAD = ("owner", "org", "last_seq", "status", "attempt")
 
 

@@ -38,6 +38,7 @@ class FakeRuns:
         self._runs: dict[str, Run] = {}
         self._events: dict[str, list[Event]] = {}
         self._controls: dict[str, list[ControlRequest]] = {}
+        self.shown: dict[str, list[dict[str, Any]]] = {}
         self._keys: dict[tuple[str, str], ControlRequest] = {}
         self._figures: defaultdict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
         self._lock = threading.RLock()
@@ -113,6 +114,13 @@ class FakeRuns:
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
         with self._lock:
             return [event for event in self._events.get(run_id, ()) if event.seq > after][:limit]
+
+    def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
+        with self._lock:
+            before = self.shown.setdefault(run_id, [])
+            if before and before[-1]["attempt"] > attempt:
+                raise Fenced(f"Attempt {attempt} of {run_id} is over.")
+            before.append({"attempt": attempt, **words})
 
     def put_control(
         self,

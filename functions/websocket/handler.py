@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.clock import SystemClock
@@ -15,6 +15,11 @@ from sandpiper.errors import AuthenticationError
 from sandpiper.logic.subscriptions import Subscriptions
 from shared.json_logs import json_logger
 from websocket.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sandpiper.logic import frames
 
 logger = json_logger("websocket")
 
@@ -53,4 +58,13 @@ def subscriptions() -> Subscriptions:
         log=EventLog(dynamodb, runs_table=settings.runs_table, events_table=settings.events_table),
         sockets=ApiGatewaySockets(client("apigatewaymanagementapi", endpoint_url=settings.management_url)),
         clock=SystemClock(),
+        control=_control,
     )
+
+
+def _control(frame: frames.Control, identity: Mapping[str, Any]) -> dict[str, Any]:
+    # Models and rules of control cost more than all the rest: only who controls a run pays for them, and once.
+    from sandpiper.logic.socket_control import perform  # noqa: PLC0415
+    from websocket.controls import controls  # noqa: PLC0415
+
+    return perform(controls(), frame, identity)

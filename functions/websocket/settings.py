@@ -14,6 +14,7 @@ class Settings:
     runs_table: str
     events_table: str
     connections_table: str
+    artifacts_bucket: str
     management_url: str
 
     @classmethod
@@ -22,5 +23,6 @@ class Settings:
             runs_table=environment["RUNS_TABLE"],
             events_table=environment["EVENTS_TABLE"],
             connections_table=environment["CONNECTIONS_TABLE"],
+            artifacts_bucket=environment["ARTIFACTS_BUCKET"],
             management_url=environment["WEBSOCKET_MANAGEMENT_URL"],
         )

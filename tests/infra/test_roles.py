@@ -42,8 +42,11 @@ MAY: dict[str, Grants] = {
     },
     "WebSocketRole": {
         "WebSocketLogs": LOGS,
-        "RunsTable": {"dynamodb:GetItem"},
-        "EventsTable": {"dynamodb:Query"},
+        "RunsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"},
+        "RunsTable/index/by_owner": {"dynamodb:Query"},
+        "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
+        "ArtifactsBucket/runs/*": {"s3:PutObject"},
+        "*": {"states:SendTaskSuccess"},
         "ConnectionsTable": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
@@ -56,6 +59,7 @@ MAY: dict[str, Grants] = {
     "BroadcastRole": {
         "BroadcastLogs": LOGS,
         "EventsTable.StreamArn": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
+        "RunsTable": {"dynamodb:GetItem"},
         "ConnectionsTable": {"dynamodb:DeleteItem", "dynamodb:Query"},
         "execute-api:WebSocketApi/live/POST/@connections/*": {"execute-api:ManageConnections"},
         "DeadLetters": {"sqs:SendMessage"},

@@ -47,7 +47,7 @@ def a_run(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class SocketScript:
-    """What one connection sends after it has been subscribed to; then it is cut, or stays silent."""
+    """What is sent after one subscription; then it is cut, or stays silent."""
 
     frames: list[Any] | None = None  # None: all events after the one asked for
     then_cut: bool = False
@@ -58,7 +58,7 @@ class SocketScript:
 class FakeApi:
     run: dict[str, Any] = field(default_factory=a_run)
     events: list[dict[str, Any]] = field(default_factory=list)
-    sockets: list[SocketScript] = field(default_factory=list)  # one per connection; then the default
+    sockets: list[SocketScript] = field(default_factory=list)  # one per subscription; then the default
     refuses_sockets: bool = False
     failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # answers that come first
     files: dict[str, bytes] = field(default_factory=dict)  # those named `…-…` are parts of the log
@@ -179,11 +179,11 @@ class FakeApi:
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if self.refuses_sockets or request.query.get("ticket") != "once":
             return web.Response(status=403)
-        script = self.sockets.pop(0) if self.sockets else SocketScript()
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         async for message in socket:
             if message.type is WSMsgType.TEXT and json.loads(message.data)["action"] == "subscribe":
+                script = self.sockets.pop(0) if self.sockets else SocketScript()
                 await self._play(socket, script, json.loads(message.data)["after"])
                 if script.then_cut and request.transport is not None:
                     request.transport.abort()

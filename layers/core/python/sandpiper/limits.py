@@ -63,6 +63,10 @@ EVENTS_EVERY_SECONDS = 0.05  # one transaction at most; a turn with an instant m
 EVENTS_PER_TRANSACTION = 25  # well under DynamoDB's 100 actions and 4 MB
 MAX_FRAME_BYTES = 24 * 1024  # API Gateway counts 32 KB frames
 OUTPUT_CHUNK_BYTES = 4 * 1024  # one tool_output event
+REPLAY_SECONDS = 15  # of one answer to `subscribe`; API Gateway waits 29 s for it
+SEND_SECONDS = 3  # for one frame; a connection that takes longer is given up
+DELIVERY_SECONDS = 10  # for all frames of one batch to one connection
+MAX_HEADS = 100  # of the runs that `subscribed` tells of; they fit into a frame
 
 # What the model is just saying, which is shown and not kept
 WORDS_EVERY_SECONDS = 0.25

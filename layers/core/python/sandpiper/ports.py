@@ -110,6 +110,9 @@ class EventLog(Protocol):
     def run_head(self, run_id: str) -> dict[str, Any]:
         """`{"owner": …, "last_seq": n, …}`. Strongly consistent. Raises NotFound."""
 
+    def heads(self, owner: str, *, limit: int) -> list[dict[str, Any]]:
+        """`{"run_id": …, "status": …, "last_seq": n}` of the owner's newest runs; of those at work as it is now."""
+
     def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
         """`{run_id, seq, ts, attempt, type, data}` as the API shows them, in order."""
 
@@ -197,7 +200,10 @@ class Sandboxes(Protocol):
 
 
 class Connections(Protocol):
-    """Open sockets, what they follow, and the tickets that open them."""
+    """Open sockets, what they follow, and the tickets that open them.
+
+    What is followed is a run, or all runs of somebody: `run_id` is then `logic.subscriptions.runs_of(owner)`.
+    """
 
     def issue_ticket(self, ticket: str, identity: Mapping[str, Any], *, expires_at: int) -> None: ...
 
@@ -222,8 +228,12 @@ class Connections(Protocol):
 
 class Sockets(Protocol):
     def send(self, connection_id: str, frame: bytes) -> None:
-        """Raises Gone if nobody is there any more, ValueError for a frame over MAX_FRAME_BYTES."""
+        """Raises Gone if nobody is there any more, Stuck, ValueError for a frame over MAX_FRAME_BYTES."""
 
 
 class Gone(Exception):
     """The connection is closed for good."""
+
+
+class Stuck(Exception):
+    """The connection takes nothing, or too slowly: others would have to wait for it."""

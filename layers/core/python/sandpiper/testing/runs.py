@@ -200,6 +200,10 @@ class FakeEventLog:
         run = self._runs.get(run_id)
         return {name: getattr(run, name) for name in event_log.HEAD}
 
+    def heads(self, owner: str, *, limit: int) -> list[dict[str, Any]]:
+        runs = self._runs.list_by_owner(owner, status=None, repo=None, limit=limit, cursor=None).items
+        return [{"run_id": run.run_id, "status": run.status, "last_seq": run.last_seq} for run in runs]
+
     def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
         events = self._runs.events(run_id, after=after, limit=limit)
         return [{**dict(event), "ts": keys.timestamp(event.ts)} for event in events]

@@ -6,6 +6,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
+from sandpiper import limits
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.connections import DynamoConnections
@@ -53,10 +54,13 @@ def _connect(connection_id: str, event: dict[str, Any]) -> int:
 def subscriptions() -> Subscriptions:
     settings = Settings.read(os.environ)
     dynamodb = client("dynamodb")
+    management = client(
+        "apigatewaymanagementapi", endpoint_url=settings.management_url, read_seconds=limits.SEND_SECONDS
+    )
     return Subscriptions(
         connections=DynamoConnections(dynamodb, connections_table=settings.connections_table),
         log=EventLog(dynamodb, runs_table=settings.runs_table, events_table=settings.events_table),
-        sockets=ApiGatewaySockets(client("apigatewaymanagementapi", endpoint_url=settings.management_url)),
+        sockets=ApiGatewaySockets(management),
         clock=SystemClock(),
         control=_control,
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
@@ -12,7 +15,18 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import MODEL_KEY
-from tests.e2e.support import Case, Person, finishes, make_repository, new_task, plans, shell, wait_for, writes
+from tests.e2e.support import (
+    Case,
+    Person,
+    finishes,
+    make_repository,
+    new_task,
+    plans,
+    sandbox_processes,
+    shell,
+    wait_for,
+    writes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,13 +109,15 @@ def test_the_github_token_is_in_no_store_while_the_run_goes_on(stack: Stack) -> 
     assert found == []
 
 
-def test_the_log_can_be_had_while_the_run_goes_on_and_names_its_events(stack: Stack) -> None:
+def test_the_log_can_be_had_while_the_run_goes_on_outlives_its_sandbox_and_names_its_events(stack: Stack) -> None:
     forged = "#1 [2026-01-01T00:00:00.000Z] gate_completed status=passed"
     command = f"printf 'early\\r{forged}\\n'; sleep 60"
     task = new_task(stack, plans(), shell(command), finishes())
     with Person(stack) as person:
         run_id = person.start({"task": task})
         early = wait_for(lambda: log if "  | early" in (log := _log_so_far(person, run_id)) else None)
+        _kill_sandbox(run_id)
+        wait_for(lambda: True if _log_so_far(person, run_id).count("  | early") > 1 else None)
         person.cancel(run_id)
         assert person.end_of(run_id)["status"] == "cancelled"
         whole = person.download(run_id, "logs").text
@@ -110,6 +126,12 @@ def test_the_log_can_be_had_while_the_run_goes_on_and_names_its_events(stack: St
     ours = [line.split(" ") for line in whole.splitlines() if line.startswith("#")]
     assert "tool_started" in {line[2] for line in ours}
     assert [numbers[line[0]] for line in ours] == [line[2] for line in ours]
+
+
+def _kill_sandbox(run_id: str) -> None:
+    for pid in sandbox_processes(run_id):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _log_so_far(person: Person, run_id: str) -> str:

@@ -102,7 +102,7 @@ class LogFile:
     def quote(self, source: Quoted, text: str) -> None:
         """Waits if the store takes less than commands print: memory is not for logs."""
         with self._changed:
-            self._changed.wait_for(lambda: self._part.size < limits.LOG_BUFFER_BYTES or self._closing.is_set())
+            self._changed.wait_for(self._has_room, limits.LOG_WAIT_SECONDS)
         if text:
             self._write(Entry(_behind_quotes(text)), source)
 
@@ -154,6 +154,9 @@ class LogFile:
                 return
             if self._closing.is_set() and not self._part.size:
                 return
+
+    def _has_room(self) -> bool:
+        return self._part.size < limits.LOG_BUFFER_BYTES or self._closing.is_set()
 
     def _is_urgent(self) -> bool:
         return self._closing.is_set() or self._part.size >= limits.LOG_PART_BYTES

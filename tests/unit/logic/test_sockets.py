@@ -14,6 +14,7 @@ from sandpiper.errors import AuthenticationError, SandpiperError
 from sandpiper.logic import frames, tickets
 from sandpiper.logic.subscriptions import runs_of
 from sandpiper.models.events import NewEvent
+from sandpiper.ports import Stuck
 from tests.unit.logic.world import ANN, BOB, World
 
 
@@ -141,6 +142,18 @@ def test_a_socket_that_is_gone_is_forgotten(world: World) -> None:
     world.connect("c1")
     send(world, {"action": "subscribe", "run_id": run_id})
     world.sockets.disconnect("c1")
+    send(world, {"action": "ping"})
+    assert world.connections.subscribers(run_id) == []
+
+
+def test_a_socket_that_takes_nothing_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(connection_id: str, _frame: bytes) -> None:
+        raise Stuck(connection_id)
+
+    run_id = world.start()
+    world.connect("c1")
+    send(world, {"action": "subscribe", "run_id": run_id})
+    monkeypatch.setattr(world.sockets, "send", hang)
     send(world, {"action": "ping"})
     assert world.connections.subscribers(run_id) == []
 

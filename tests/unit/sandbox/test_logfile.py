@@ -215,6 +215,20 @@ def test_commands_wait_for_a_store_that_is_slower_than_they_are(
     assert largest < 200
 
 
+def test_a_store_that_stays_away_keeps_no_command_for_ever(blobs: FlakyBlobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "_RETRY_SECONDS", (0.001,))
+    monkeypatch.setattr(limits, "LOG_BUFFER_BYTES", 1)
+    monkeypatch.setattr(limits, "LOG_WAIT_SECONDS", 0.01)
+    blobs.failures = 10**9
+    log = LogFile(blobs, "r", 1)
+    quoted = log.quoted()
+    for _ in range(5):
+        quoted.write("kept\n")
+    blobs.failures = 0
+    log.close()
+    assert printed(blobs, "r") == "kept\n" * 5
+
+
 def test_the_whole_log_has_every_attempt_in_order(blobs: FlakyBlobs) -> None:
     for attempt in (1, 2, 10):
         log = LogFile(blobs, "r", attempt)

@@ -173,6 +173,7 @@ FLUSH_SECONDS = 0.1
 LOG_PART_SECONDS = 1.0  # so much is lost with a sandbox that is killed
 LOG_PART_BYTES = 1024**2
 LOG_BUFFER_BYTES = 8 * 1024**2  # then commands wait until the store has taken some
+LOG_WAIT_SECONDS = 5  # for one piece of output, so that a store that stays away can't keep a run from ending
 LOG_HELD_CHARS = 4 * 1024**2  # behind an event that has no number yet; then it goes without one
 LOG_READERS = 16  # parts that are read at once when they are put together
 UPLOAD_PART_BYTES = 8 * 1024**2  # S3 takes 5 MB at least, and 10,000 of them

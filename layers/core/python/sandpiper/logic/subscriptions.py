@@ -10,7 +10,7 @@ from sandpiper import limits
 from sandpiper.errors import SandpiperError
 from sandpiper.logic import frames
 from sandpiper.logic.access import no_such_run
-from sandpiper.ports import Gone
+from sandpiper.ports import Gone, Stuck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,10 +45,10 @@ class Subscriptions:
         self.connections.close(connection_id)
 
     def receive(self, connection_id: str, text: str | None, request_id: str) -> None:
-        """Whatever comes in is answered in the socket, which stays open."""
+        """Whatever comes in is answered in the socket, which stays open as long as it takes the answers."""
         try:
             self._answer(connection_id, text, request_id)
-        except Gone:
+        except (Gone, Stuck):
             self.connections.close(connection_id)
 
     def _answer(self, connection_id: str, text: str | None, request_id: str) -> None:

@@ -12,20 +12,13 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
 from api.requests import request_id
-from sandpiper.errors import MethodNotAllowed, NotFound, QuotaExceeded, SandpiperError, ValidationError
+from sandpiper.errors import MethodNotAllowed, NotFound, QuotaExceeded, SandpiperError
+from sandpiper.logic.validation import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from api.resolver import Api
-
-_MESSAGES = {
-    "missing": "is required",
-    "extra_forbidden": "is unknown",
-    "string_too_short": "must not be empty",
-    "none_required": "must be null",
-}
-_PREFIXES = ("Value error, ", "Input ", "String ", "List ")  # the field's name stands in front
 
 logger = Logger()
 
@@ -47,7 +40,8 @@ class ErrorAnswers:
         return self._answer(error, later)
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
-        return self._answer(_validation_error(error.errors()))
+        # The first part says where in the request it is, which is not the caller's name for it.
+        return self._answer(refusal([{**found, "loc": found["loc"][1:]} for found in error.errors()]))
 
     def _no_route(self, _: NotFoundError) -> Response[str]:
         path = self._app.current_event.path
@@ -79,21 +73,3 @@ def error_body(error: SandpiperError, event: dict[str, Any]) -> str:
     if error.details:
         body["details"] = error.details
     return json.dumps({"success": False, "error": body})
-
-
-def _validation_error(errors: Sequence[Mapping[str, Any]]) -> ValidationError:
-    details = [{"field": _field(error["loc"]), "message": _message(error)} for error in errors]
-    return ValidationError(f"{details[0]['field']} {details[0]['message']}.", details=details)
-
-
-def _field(location: Sequence[str | int]) -> str:
-    """The name as the caller wrote it: `params.repo`, not where in the request or in which of our models it is."""
-    names = [str(part) for part in location[1:] if not str(part).startswith("<")]
-    return ".".join(names) or "body"
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    message = _MESSAGES.get(error["type"]) or str(error["msg"])
-    for prefix in _PREFIXES:
-        message = message.removeprefix(prefix)
-    return "must not be blank" if error["type"] == "string_pattern_mismatch" and r"\S" in message else message

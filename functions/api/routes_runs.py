@@ -6,11 +6,11 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from api.requests import Caller, CurrentWorld, RunId
 from api.resolver import new_router
-from api.views import event_view, run_view
+from api.views import event_view, log_view, run_view
 from sandpiper import limits
 from sandpiper.logic.access import own_run
-from sandpiper.logic.artifacts import Download, diff_download, log_download
-from sandpiper.models.responses import DownloadAnswer, EventsAnswer, RunAnswer, RunsAnswer
+from sandpiper.logic.artifacts import diff_download, log_download
+from sandpiper.models.responses import DownloadAnswer, EventsAnswer, LogAnswer, RunAnswer, RunsAnswer
 from sandpiper.models.run import Status
 
 PageSize = Annotated[int, Query(ge=1, le=limits.MAX_PAGE)]
@@ -50,15 +50,19 @@ def list_events(
     return EventsAnswer(events=[event_view(event) for event in events], last_seq=run.last_seq)
 
 
-@router.get("/runs/<run_id>/logs", summary="A link to its whole log", operation_id="getLog", tags=["runs"])
-def get_log(run_id: RunId, world: CurrentWorld, caller: Caller) -> DownloadAnswer:
-    return _link(log_download(own_run(world.runs, run_id, caller), world.blobs, world.clock))
+@router.get("/runs/<run_id>/logs", summary="Links to its log", operation_id="getLog", tags=["runs"])
+def get_log(
+    run_id: RunId,
+    world: CurrentWorld,
+    caller: Caller,
+    after: Annotated[str | None, Query(max_length=limits.MAX_NAME_CHARS, description="parts behind this one")] = None,
+    limit: PageSize = limits.DEFAULT_PAGE,
+) -> LogAnswer:
+    run = own_run(world.runs, run_id, caller)
+    return log_view(log_download(run, world.blobs, world.clock, after=after, limit=limit))
 
 
 @router.get("/runs/<run_id>/diff", summary="A link to its diff", operation_id="getDiff", tags=["runs"])
 def get_diff(run_id: RunId, world: CurrentWorld, caller: Caller) -> DownloadAnswer:
-    return _link(diff_download(own_run(world.runs, run_id, caller), world.blobs, world.clock))
-
-
-def _link(download: Download) -> DownloadAnswer:
-    return DownloadAnswer(url=download.url, expires_at=download.expires_at)
+    found = diff_download(own_run(world.runs, run_id, caller), world.blobs, world.clock)
+    return DownloadAnswer(url=found.url, expires_at=found.expires_at)

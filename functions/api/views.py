@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandpiper.logic.budgets import in_force
-from sandpiper.models.responses import BudgetView, EventView, QuotaView, ResultView, RunLinks, RunView
+from sandpiper.models.responses import (
+    BudgetView,
+    EventView,
+    LogAnswer,
+    LogPartView,
+    QuotaView,
+    ResultView,
+    RunLinks,
+    RunView,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from api.world import World
+    from sandpiper.logic.artifacts import LogDownload, PartDownload
     from sandpiper.models.events import Event
     from sandpiper.models.quota import Scope
     from sandpiper.models.run import Run, RunResult
@@ -62,6 +72,21 @@ def event_view(event: Event) -> EventView:
 def quota_view(world: World, scope: Scope) -> QuotaView:
     uses = world.quotas.uses(world.quotas.account(scope), len(world.line.slots.held(scope).active))
     return QuotaView(scope=scope.kind, name=scope.name, limits=uses)
+
+
+def log_view(log: LogDownload) -> LogAnswer:
+    return LogAnswer(url=log.url, expires_at=log.expires_at, parts=[_part_view(found) for found in log.parts])
+
+
+def _part_view(found: PartDownload) -> LogPartView:
+    part = found.part
+    return LogPartView(
+        name=part.name,
+        attempt=part.attempt,
+        first_seq=part.first_seq or None,
+        last_seq=part.last_seq or None,
+        url=found.url,
+    )
 
 
 def _result_view(result: RunResult, run_id: str) -> ResultView:

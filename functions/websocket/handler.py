@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sandpiper import limits
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.connections import DynamoConnections
@@ -15,6 +16,11 @@ from sandpiper.errors import AuthenticationError, QuotaExceeded
 from sandpiper.logic.subscriptions import Subscriptions
 from shared.json_logs import json_logger
 from websocket.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sandpiper.logic import frames
 
 logger = json_logger("websocket")
 
@@ -48,9 +54,21 @@ def _connect(connection_id: str, event: dict[str, Any]) -> int:
 def subscriptions() -> Subscriptions:
     settings = Settings.read(os.environ)
     dynamodb = client("dynamodb")
+    management = client(
+        "apigatewaymanagementapi", endpoint_url=settings.management_url, read_seconds=limits.SEND_SECONDS
+    )
     return Subscriptions(
         connections=DynamoConnections(dynamodb, connections_table=settings.connections_table),
         log=EventLog(dynamodb, runs_table=settings.runs_table, events_table=settings.events_table),
-        sockets=ApiGatewaySockets(client("apigatewaymanagementapi", endpoint_url=settings.management_url)),
+        sockets=ApiGatewaySockets(management),
         clock=SystemClock(),
+        control=_control,
     )
+
+
+def _control(frame: frames.Control, identity: Mapping[str, Any]) -> dict[str, Any]:
+    # Models and rules of control cost more than all the rest: only who controls a run pays for them, and once.
+    from sandpiper.logic.socket_control import perform  # noqa: PLC0415
+    from websocket.controls import controls  # noqa: PLC0415
+
+    return perform(controls(), frame, identity)

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandpiper import limits
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandpiper.ports import Blobs
     from tests.contract.worlds import Aws, Store
 
@@ -50,6 +53,34 @@ def test_a_file_is_stored_whole(blobs: Blobs, key: str) -> None:
     body = b"0123456789abcdef" * 400_000
     blobs.put_file(key, io.BytesIO(body), content_type="text/plain; charset=utf-8")
     assert blobs.get(key) == body
+
+
+@pytest.mark.parametrize("sizes", [[], [5, 7], [limits.UPLOAD_PART_BYTES], [3, limits.UPLOAD_PART_BYTES, 5, 9]])
+def test_a_stream_is_stored_whole_however_long_it_is(blobs: Blobs, key: str, sizes: list[int]) -> None:
+    pieces = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    assert blobs.put_stream(key, pieces, content_type="text/plain") == sum(sizes)
+    assert blobs.get(key) == b"".join(pieces)
+
+
+def test_a_stream_that_breaks_off_leaves_nothing(blobs: Blobs, key: str) -> None:
+    def breaks() -> Iterator[bytes]:
+        yield b"x" * limits.UPLOAD_PART_BYTES
+        yield b"y" * limits.UPLOAD_PART_BYTES
+        raise ConnectionError("cut")
+
+    with pytest.raises(ConnectionError):
+        blobs.put_stream(key, breaks(), content_type="text/plain")
+    with pytest.raises(NotFound):
+        blobs.get(key)
+
+
+def test_keys_are_listed_in_order_page_by_page(blobs: Blobs, key: str) -> None:
+    names = [f"{key}/{name}" for name in ("1", "10", "2", "3 é")]
+    for name in (*reversed(names), f"{key}x", key):
+        blobs.put(name, b"x", content_type="text/plain")
+    assert blobs.keys(f"{key}/", limit=10) == names
+    assert blobs.keys(f"{key}/", after=names[0], limit=2) == names[1:3]
+    assert blobs.keys(f"{key}/", after=names[-1], limit=2) == []
 
 
 def test_the_last_write_wins(blobs: Blobs, key: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from sandpiper import limits
 from sandpiper.adapters.connections import DynamoConnections
 from sandpiper.errors import AuthenticationError, NotFound, QuotaExceeded
+from sandpiper.logic.subscriptions import runs_of
 from sandpiper.testing.fakes import FakeConnections
 
 if TYPE_CHECKING:
@@ -101,6 +102,14 @@ def test_subscribers_of_a_run_are_all_who_follow_it(connections: Connections, co
     connections.subscribe(connection, f"{run_id}-other")
     assert sorted(connections.subscribers(run_id)) == [connection, f"{connection}-2"]
     assert connections.subscribers(f"{run_id}-other") == [connection]
+
+
+def test_all_runs_of_somebody_are_followed_as_one_run_is(connections: Connections, connection: str, owner: str) -> None:
+    connections.subscribe(connection, runs_of(owner))
+    assert connections.subscribers(runs_of(owner)) == [connection]
+    assert connections.subscribers(owner) == []
+    connections.close(connection)
+    assert connections.subscribers(runs_of(owner)) == []
 
 
 def test_unsubscribing_ends_one_subscription_and_may_be_repeated(

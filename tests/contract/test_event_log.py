@@ -48,6 +48,12 @@ def test_the_head_tells_whose_run_it_is_and_how_far_it_got(logged: Logged) -> No
     }  # fmt: skip
 
 
+def test_the_heads_tell_how_far_the_runs_of_an_owner_got(logged: Logged) -> None:
+    log, run = logged
+    assert log.heads(run.owner, limit=5) == [{"run_id": run.run_id, "status": "queued", "last_seq": 3}]
+    assert log.heads(f"{run.owner}-other", limit=5) == []
+
+
 def test_an_unknown_run_has_no_head(logged: Logged) -> None:
     with pytest.raises(NotFound):
         logged[0].run_head(new_run_id())

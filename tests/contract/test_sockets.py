@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ import pytest
 from websockets.sync.client import connect
 
 from sandpiper import limits
+from sandpiper.adapters.aws import client
 from sandpiper.adapters.sockets import ApiGatewaySockets
-from sandpiper.ports import Gone
+from sandpiper.ports import Gone, Stuck
 from sandpiper.testing.fakes import FakeSockets
 
 if TYPE_CHECKING:
@@ -123,3 +125,13 @@ def _create_function(functions: Any) -> str:
 
 def _encoded(frame: str | bytes) -> bytes:
     return frame.encode() if isinstance(frame, str) else frame
+
+
+def test_a_gateway_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "eu-west-1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        gateway = client("apigatewaymanagementapi", endpoint_url=url, read_seconds=0.05, attempts=1)
+        with pytest.raises(Stuck):
+            ApiGatewaySockets(gateway).send("connection", b"{}")

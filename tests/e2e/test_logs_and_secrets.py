@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
+import os
+import signal
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
@@ -11,7 +15,18 @@ import pytest
 
 from tests.e2e.conftest import MODEL_KEY
 from tests.e2e.stores import is_in
-from tests.e2e.support import Case, Person, finishes, make_repository, new_task, plans, shell, wait_for, writes
+from tests.e2e.support import (
+    Case,
+    Person,
+    finishes,
+    make_repository,
+    new_task,
+    plans,
+    sandbox_processes,
+    shell,
+    wait_for,
+    writes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,8 +56,8 @@ def test_the_log_has_every_line_of_five_megabytes_of_output(loud: Case) -> None:
     assert loud.run["status"] == "completed"
     log = loud.person.download(loud.run_id, "logs")
     assert log.headers["content-type"] == "text/plain; charset=utf-8"
-    lines = [line for line in log.text.splitlines() if line.startswith("line ")]
-    assert lines == [f"line {number} of the output" for number in range(1, LINES + 1)]
+    lines = [line for line in log.text.splitlines() if line.startswith("  | line ")]
+    assert lines == [f"  | line {number} of the output" for number in range(1, LINES + 1)]
     assert len(log.content) > 5_000_000
 
 
@@ -74,6 +89,39 @@ def test_nothing_that_people_can_read_shows_a_secret(loud: Case) -> None:
     for text in shown:
         assert _secrets_in(text.encode()) == []
     assert "[redacted]" in shown[2]
+
+
+def test_the_log_can_be_had_while_the_run_goes_on_outlives_its_sandbox_and_names_its_events(stack: Stack) -> None:
+    forged = "#1 [2026-01-01T00:00:00.000Z] gate_completed status=passed"
+    command = f"printf 'early\\r{forged}\\n'; sleep 60"
+    task = new_task(stack, plans(), shell(command), finishes())
+    with Person(stack) as person:
+        run_id = person.start({"task": task})
+        early = wait_for(lambda: log if "  | early" in (log := _log_so_far(person, run_id)) else None)
+        _kill_sandbox(run_id)
+        wait_for(lambda: True if _log_so_far(person, run_id).count("  | early") > 1 else None)
+        person.cancel(run_id)
+        assert person.end_of(run_id)["status"] == "cancelled"
+        whole = person.download(run_id, "logs").text
+        assert whole.startswith(early)
+        numbers = {f"#{event['seq']}": event["type"] for event in person.events(run_id)}
+    ours = [line.split(" ") for line in whole.splitlines() if line.startswith("#")]
+    assert "tool_started" in {line[2] for line in ours}
+    assert [numbers[line[0]] for line in ours] == [line[2] for line in ours]
+
+
+def _kill_sandbox(run_id: str) -> None:
+    for pid in sandbox_processes(run_id):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _log_so_far(person: Person, run_id: str) -> str:
+    answer = person.http.get(f"/runs/{run_id}/logs")
+    if answer.status_code == 404:
+        return ""
+    assert answer.json()["url"] is None
+    return b"".join(gzip.decompress(httpx.get(part["url"]).content) for part in answer.json()["parts"]).decode()
 
 
 def test_the_secrets_of_a_run_are_gone_when_it_has_ended(stack: Stack, loud: Case) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import websockets
 
 from sandpiper import limits
-from tests.e2e.sockets import SilentRun, embedded_connections, opened, socket_of, ticket_of
-from tests.e2e.support import Person, wait_for
+from tests.e2e.sockets import SilentRun, Socket, embedded_connections, opened, socket_of, ticket_of
+from tests.e2e.support import Person, finishes, new_task, plans, says, tool, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,6 +195,82 @@ def test_a_big_event_arrives_as_a_preview_in_a_small_frame(ann: Person, run: Sil
 def run_data(stack: Stack, key: str) -> object:
     found = stack.aws("s3").get_object(Bucket=stack.outputs["ArtifactsBucket"], Key=key)
     return json.loads(found["Body"].read())
+
+
+def test_all_runs_of_ones_own_are_followed_with_one_word_also_those_to_come(
+    stack: Stack, ann: Person, run: SilentRun
+) -> None:
+    with Person(stack) as bob, socket_of(ann) as socket:
+        told = socket.ask({"action": "subscribe", "runs": "all"})
+        head = {"run_id": run.run_id, "status": "queued", "last_seq": 1}
+        assert told == {"type": "subscribed", "runs": "all", "heads": [head]}
+        SilentRun(stack, bob.name).append()
+        later = SilentRun(stack, ann.name)
+        run.append()
+        seen = {(frame["event"]["run_id"], frame["event"]["seq"]) for frame in (socket.frame(), socket.frame())}
+        assert seen == {(later.run_id, 1), (run.run_id, 2)}
+        assert socket.ask({"action": "unsubscribe", "runs": "all"})["type"] == "unsubscribed"
+        run.append()
+        assert socket.ask(PING) == PONG
+
+
+# ---- speaking to runs
+
+
+def test_a_run_is_spoken_to_raised_and_cancelled_over_the_socket(ann: Person, run: SilentRun) -> None:
+    with socket_of(ann) as socket:
+        message = {"action": "message", "run_id": run.run_id, "text": "Mind the gap", "key": "k-1"}
+        answers = [socket.ask(message) for _ in range(2)]
+        assert [(answer["type"], answer["key"], answer["n"]) for answer in answers] == [("ack", "k-1", 1)] * 2
+        changed = socket.ask(message | {"text": "Mind the step"})
+        assert (changed["type"], changed["key"], changed["error"]["type"]) == ("error", "k-1", "conflict")
+        raised = socket.ask({"action": "budget", "run_id": run.run_id, "max_turns": 60})
+        assert (raised["type"], ann.run(run.run_id)["budget"]["max_turns"]) == ("ack", 60)
+        assert socket.ask({"action": "pause", "run_id": run.run_id})["error"]["type"] == "conflict"
+        cancelled = [socket.ask({"action": "cancel", "run_id": run.run_id}) for _ in range(2)]
+        assert [answer["run"]["cancel_requested"] for answer in cancelled] == [True] * 2
+    types = [event["type"] for event in ann.events(run.run_id)]
+    assert types == ["run_queued", "run_message_received", "agent_budget_extended"]
+
+
+def test_a_suspended_run_is_answered_over_the_socket_and_goes_on(stack: Stack, ann: Person) -> None:
+    asks = says(tool("ask_user", question="Which colour?"))
+    task = new_task(stack, plans(), asks, finishes())
+    run_id = ann.start({"task": task})
+    ann.suspended(run_id)
+    with socket_of(ann) as socket:
+        answer = socket.ask({"action": "message", "run_id": run_id, "text": "Blue, " + "so blue. " * 800})
+        assert answer["type"] == "ack", answer
+    assert ann.end_of(run_id)["status"] == "completed"
+
+
+def test_a_run_of_somebody_else_can_not_be_controlled(stack: Stack, run: SilentRun) -> None:
+    with Person(stack) as bob, socket_of(bob) as socket:
+        assert socket.ask({"action": "cancel", "run_id": run.run_id})["error"]["type"] == "not_found"
+
+
+# ---- what the model is just saying
+
+
+def test_words_of_the_model_are_shown_while_it_speaks_and_are_no_events(stack: Stack, ann: Person) -> None:
+    speech = "".join(f"word {number} " for number in range(150))
+    task = new_task(stack, plans(), says(text=speech, pace_seconds=0.05), finishes())
+    with socket_of(ann) as socket:
+        assert socket.ask({"action": "subscribe", "runs": "all"})["type"] == "subscribed"
+        run_id = ann.start({"task": task})
+        frames = _until_said(socket)
+    deltas = [frame for frame in frames if frame["type"] == "agent_delta"]
+    assert {(delta["run_id"], delta["ephemeral"], delta["kind"]) for delta in deltas} == {(run_id, True, "text")}
+    assert all(speech[delta["offset"] :].startswith(delta["text"]) for delta in deltas)
+    assert ann.end_of(run_id)["status"] == "completed"
+    assert "agent_delta" not in {event["type"] for event in ann.events(run_id)}
+
+
+def _until_said(socket: Socket) -> list[dict[str, Any]]:
+    frames = [socket.frame()]
+    while (frames[-1].get("event") or {}).get("type") != "agent_message":
+        frames.append(socket.frame())
+    return frames
 
 
 # ---- rubbish

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
+from sandpiper_cli.client import Api
+from sandpiper_cli.live import Stream
 from sandpiper_local import aws
 from tests.e2e.command_line import CommandLine
 from tests.e2e.cutting_proxy import CuttingProxy
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Stack
 
 CUTS = 4
+CUTS_OF_A_STREAM = 50
 
 
 def reconnected(network: CuttingProxy, times: int) -> None:
@@ -49,6 +53,23 @@ def test_a_watcher_that_is_cut_again_and_again_sees_every_event_once(stack: Stac
         assert json.loads(ended)["status"] == "cancelled"
         assert watcher.returncode == 1
         assert rest[1] == ""
+
+
+def test_a_stream_whose_socket_is_cut_fifty_times_shows_no_gap_and_no_double(stack: Stack) -> None:
+    with Person(stack) as ann, CuttingProxy(stack.api_url) as network, Api(network.url, stack.token(ann.name)) as api:
+        run = SilentRun(stack, ann.name)
+        seen: list[int] = []
+        stream = Stream(api, run.run_id, sleep=lambda _: None)
+        reader = threading.Thread(target=lambda: seen.extend(event.seq for event in stream))
+        reader.start()
+        for opened in range(1, CUTS_OF_A_STREAM + 1):
+            reconnected(network, opened)
+            run.append(3)
+            assert network.cut() > 0
+        run.end()
+        reader.join(30)
+        assert seen == list(range(1, CUTS_OF_A_STREAM * 3 + 3))
+        assert network.sockets_opened >= CUTS_OF_A_STREAM
 
 
 def test_a_watcher_whose_socket_the_server_closes_comes_back(stack: Stack) -> None:

@@ -42,8 +42,11 @@ MAY: dict[str, Grants] = {
     },
     "WebSocketRole": {
         "WebSocketLogs": LOGS,
-        "RunsTable": {"dynamodb:GetItem"},
-        "EventsTable": {"dynamodb:Query"},
+        "RunsTable": {"dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"},
+        "RunsTable/index/by_owner": {"dynamodb:Query"},
+        "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
+        "ArtifactsBucket/runs/*": {"s3:PutObject"},
+        "*": {"states:SendTaskSuccess"},
         "ConnectionsTable": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
@@ -57,6 +60,7 @@ MAY: dict[str, Grants] = {
     "BroadcastRole": {
         "BroadcastLogs": LOGS,
         "EventsTable.StreamArn": {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"},
+        "RunsTable": {"dynamodb:GetItem"},
         "ConnectionsTable": {"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Query"},
         "execute-api:WebSocketApi/live/POST/@connections/*": {"execute-api:ManageConnections"},
         "DeadLetters": {"sqs:SendMessage"},
@@ -134,6 +138,7 @@ MAY: dict[str, Grants] = {
     "SandboxTaskRole": {
         "RunsTable": {"dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem"},
+        "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"},
         "DataKey": {"kms:Decrypt"},
         "bedrock:*::foundation-model/*": {"bedrock:InvokeModelWithResponseStream"},

@@ -68,6 +68,18 @@ class Link(NamedTuple):
     expires_at: str
 
 
+class LogPart(NamedTuple):
+    name: str
+    link: Link
+
+
+class Log(NamedTuple):
+    """`whole` is None while the run is at work, or if its last sandbox died: then the parts are all there is."""
+
+    whole: Link | None
+    parts: list[LogPart]
+
+
 class Target(Protocol):
     def write(self, chunk: bytes, /) -> int: ...
 
@@ -110,11 +122,17 @@ class Api:
         page = self._call("GET", _path(run_id, "events"), params={"after": after, "limit": PAGE})
         return [event_of(found) for found in page["events"]]
 
-    def logs(self, run_id: str) -> Link:
-        return _link(self._call("GET", _path(run_id, "logs")))
+    def logs(self, run_id: str, *, after: str | None = None) -> Log:
+        """With the parts behind the one named `after`, a page of them."""
+        params = {"limit": PAGE} | ({"after": after} if after else {})
+        answer = self._call("GET", _path(run_id, "logs"), params=params)
+        until = answer["expires_at"]
+        parts = [LogPart(part["name"], Link(part["url"], until)) for part in answer.get("parts") or ()]
+        return Log(Link(answer["url"], until) if answer["url"] else None, parts)
 
     def diff(self, run_id: str) -> Link:
-        return _link(self._call("GET", _path(run_id, "diff")))
+        answer = self._call("GET", _path(run_id, "diff"))
+        return Link(answer["url"], answer["expires_at"])
 
     def cancel(self, run_id: str) -> Json:
         return self._call("POST", _path(run_id, "cancel"))
@@ -195,10 +213,6 @@ def event_of(found: Mapping[str, Any]) -> Event:
 
 def _path(run_id: str, *more: str) -> str:
     return "/".join(["/runs", quote(run_id, safe=""), *more])
-
-
-def _link(answer: Json) -> Link:
-    return Link(answer["url"], answer["expires_at"])
 
 
 def _body_of(answer: httpx.Response) -> Json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sandpiper_cli import exits
 from sandpiper_cli.client import Api, ApiError, Unreachable
-from sandpiper_cli.live import LiveEvents
+from sandpiper_cli.live import Stream
 from sandpiper_cli.render import Ending, View
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _shown(api: Api, run_id: str, view: View, *, after: int, wait: bool) -> Json
     suspension = _Suspension(api, run_id)
     if after and not wait and (run := suspension.settled(after)):
         return run
-    for event in LiveEvents(api, run_id, after=after):
+    for event in Stream(api, run_id, after=after, on_delta=view.delta):
         view.event(event)
         if (run := suspension.noticed(event)) is None:
             continue
@@ -83,7 +83,7 @@ def _diff_of(api: Api, run: Json) -> str | None:
 
 def _log_of(api: Api, run_id: str) -> Link | None:
     try:
-        return api.logs(run_id)
+        return api.logs(run_id).whole
     except _STORAGE_FAILURES:
         return None  # a run that never had a sandbox has no log
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from websockets.sync.client import ClientConnection
 
-    from sandpiper_cli.client import Event
+    from sandpiper_cli.client import Event, Json
 
 GAP_SECONDS = 2.0
 SILENCE_SECONDS = 10.0
@@ -32,12 +32,26 @@ _LONGEST_WAIT_SECONDS = 2.0
 _MAX_FRAME_BYTES = 1024 * 1024
 
 
-class LiveEvents:
-    """Iterate over it; the iteration ends after the run's last event."""
+class Stream:
+    """Iterate over it; the iteration ends after the run's last event.
 
-    def __init__(self, api: Api, run_id: str, *, after: int = 0, sleep: Callable[[float], None] = time.sleep) -> None:
+    `on_delta` is told what the model is just saying, as the `agent_delta` frames have it: some of it may be missing,
+    and all of it comes again as `agent_message` events.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        run_id: str,
+        *,
+        after: int = 0,
+        on_delta: Callable[[Json], None] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._api = api
         self._run_id = run_id
+        self._on_delta = on_delta
+        self._attempt = 0
         self._order = InOrder(after)
         self._sleep = sleep
         self._over = False
@@ -68,8 +82,11 @@ class LiveEvents:
             max_size=_MAX_FRAME_BYTES,
         ) as socket:
             self._subscribed = False
-            socket.send(json.dumps({"action": "subscribe", "run_id": self._run_id, "after": self.seen}))
+            self._subscribe(socket)
             yield from self._received(socket)
+
+    def _subscribe(self, socket: ClientConnection) -> None:
+        socket.send(json.dumps({"action": "subscribe", "run_id": self._run_id, "after": self.seen}))
 
     def _received(self, socket: ClientConnection) -> Iterator[Event]:
         while not self._over:
@@ -80,6 +97,8 @@ class LiveEvents:
                 yield from self._from_log()
                 continue
             yield from self._on_frame(frame)
+            if frame.get("type") == "more":
+                self._subscribe(socket)
             if self._gap_since is not None and self._patience() <= 0:
                 yield from self._from_log()
 
@@ -96,6 +115,8 @@ class LiveEvents:
         self._last_contact = time.monotonic()
         if kind == "event":
             yield from self._taken(event_of(frame["event"]))
+        elif kind == "agent_delta":
+            self._hear(frame)
         elif kind == "subscribed":
             self._subscribed = True
             if frame["last_seq"] <= self.seen:
@@ -104,6 +125,11 @@ class LiveEvents:
             error = ApiError(400, frame["error"])
             # once we follow the run, what is wrong is the connection, and a new one will do
             raise Unreachable(self._api.endpoint, error) if self._subscribed else error
+
+    def _hear(self, delta: Json) -> None:
+        """An attempt that was given up may still speak, and nobody wants to hear it."""
+        if self._on_delta is not None and delta["attempt"] >= self._attempt:
+            self._on_delta(delta)
 
     def _patiently_from_log(self) -> Iterator[Event]:
         """What the socket could not bring; then a pause that grows, so that nobody is hammered."""
@@ -132,14 +158,16 @@ class LiveEvents:
             self._over = run["status"] in TERMINAL.values() and run["last_seq"] <= self.seen
 
     def _taken(self, event: Event) -> Iterator[Event]:
-        for ready in self._order.take(event):
-            yield ready
-            if ready.type in TERMINAL:
+        ready = self._order.take(event)
+        for found in ready:
+            self._attempt = found.attempt
+            yield found
+            if found.type in TERMINAL:
                 self._over = True
                 return
         if not self._order.has_gap:
             self._gap_since = None
-        elif self._gap_since is None:
+        elif ready or self._gap_since is None:  # as long as it gets smaller, the rest is on its way
             self._gap_since = time.monotonic()
 
     def _raise_unless_it_may_pass(self, error: ApiError) -> None:

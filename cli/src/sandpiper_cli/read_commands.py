@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path  # noqa: TC003 - typer reads it at run time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.table import Table
@@ -13,6 +13,7 @@ from rich.text import Text
 from sandpiper_cli import exits
 from sandpiper_cli.closing import closing_lines, diff_lines, gate_table, status_style, tokens_in
 from sandpiper_cli.follow import diff_text
+from sandpiper_cli.logs import write_log
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, RunArgument, connected
 from sandpiper_cli.output import print_json, stdout_target
@@ -69,24 +70,24 @@ def logs(
     *,
     run_id: RunArgument,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    url: Annotated[bool, typer.Option("--url", help="Print the presigned URL only.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Stay, and go on as the run does.")] = False,
+    url: Annotated[bool, typer.Option("--url", help="Print the presigned URL of the whole log only.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the whole log of a run, however long it is.
+    """Print the log of a run, however long it is; of a run at work: what there is so far.
 
-    Example: sandpiper logs RUN -o run.log
+    Example: sandpiper logs RUN --follow
     """
     with connection.api() as api:
-        link = api.logs(run_id)
         if as_json:
-            print_json(link._asdict())
+            print_json((api.logs(run_id).whole or _no_whole_log(run_id))._asdict())
         elif url:
-            typer.echo(link.url)
+            typer.echo((api.logs(run_id).whole or _no_whole_log(run_id)).url)
         elif output is None:
-            api.download(link, stdout_target())
+            write_log(api, run_id, stdout_target(), follow=follow)
         else:
             with output.open("wb") as file:
-                size = api.download(link, file)
+                size = write_log(api, run_id, file, follow=follow)
             typer.echo(f"{output}: {byte_size(size)}", err=True)
 
 
@@ -132,6 +133,11 @@ def health(connection: Connection, *, as_json: JsonOption = False) -> None:
     else:
         _print_health(answer, well=well)
     raise typer.Exit(exits.COMPLETED if well else exits.API_ERROR)
+
+
+def _no_whole_log(run_id: str) -> NoReturn:
+    message = f"there is no whole log yet: `sandpiper logs {run_id}` has what there is so far"
+    raise exits.CliError(message, exits.API_ERROR)
 
 
 def _print_runs(found: list[Json]) -> None:

@@ -9,19 +9,22 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
 from sandpiper_cli.closing import closing_lines, gate_table
 from sandpiper_cli.narrate import Line, Narrator
+from sandpiper_cli.speech import Speech
 from sandpiper_cli.text import neutralise, one_line, seconds
 from sandpiper_cli.waiting import waiting_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TextIO
+
+    from rich.console import RenderableType
 
     from sandpiper_cli.client import Event, Json, Link
 
@@ -59,15 +62,16 @@ class View(Protocol):
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
     def event(self, event: Event) -> None: ...
+    def delta(self, delta: Json) -> None: ...
     def waiting(self, run: Json) -> None: ...
     def ended(self, ending: Ending) -> None: ...
 
 
 class JsonView:
-    """Every event as one line, then the run."""
+    """Every event as one line, then the run; what the model is just saying only if it was asked for."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, out: TextIO, *, deltas: bool = False) -> None:
+        self._out, self._deltas = out, deltas
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +81,10 @@ class JsonView:
 
     def event(self, event: Event) -> None:
         self._write(asdict(event))
+
+    def delta(self, delta: Json) -> None:
+        if self._deltas:
+            self._write(delta)
 
     def waiting(self, run: Json) -> None:
         """The event has said it."""
@@ -96,8 +104,13 @@ class ConsoleView:
         self._console = console
         self._narrator = Narrator()
         self._status = StatusLine()
+        self._speech = Speech()
         self._live = Live(
-            self._status, console=console, refresh_per_second=8, transient=True, auto_refresh=is_animated(console)
+            get_renderable=self._below,
+            console=console,
+            refresh_per_second=8,
+            transient=True,
+            auto_refresh=is_animated(console),
         )
 
     def __enter__(self) -> Self:
@@ -110,7 +123,11 @@ class ConsoleView:
 
     def event(self, event: Event) -> None:
         self._status.update(event)
+        self._speech.update(event)
         show(self._console, self._narrator.tell(event))
+
+    def delta(self, delta: Json) -> None:
+        self._speech.hear(delta)
 
     def waiting(self, run: Json) -> None:
         show(self._console, waiting_lines(run))
@@ -120,6 +137,9 @@ class ConsoleView:
         if is_animated(self._console) and (table := gate_table(ending.run)) is not None:
             self._console.print(table)
         show(self._console, closing_lines(ending.run, ending.diff, ending.log))
+
+    def _below(self) -> RenderableType:
+        return Group(self._speech, self._status) if self._speech else self._status
 
 
 class StatusLine:
@@ -162,5 +182,5 @@ def show(console: Console, lines: list[Line]) -> None:
         console.print(Text(neutralise(line.text), style=STYLES[line.style]), soft_wrap=True)
 
 
-def view_for(*, as_json: bool) -> View:
-    return JsonView(sys.stdout) if as_json else ConsoleView(terminal_console())
+def view_for(*, as_json: bool, deltas: bool = False) -> View:
+    return JsonView(sys.stdout, deltas=deltas) if as_json else ConsoleView(terminal_console())

@@ -18,8 +18,12 @@ from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at 
 
 if TYPE_CHECKING:
     from sandpiper_cli.client import Api
+    from sandpiper_cli.render import View
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Stay while the run is suspended, too.")]
+DeltasOption = Annotated[
+    bool, typer.Option("--deltas", help="With --json: also what the model is just saying, piece by piece.")
+]
 
 
 @connected
@@ -46,6 +50,7 @@ def run(
     ] = None,
     as_json: JsonOption = False,
     follow_run: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay and show what happens.")] = True,
+    deltas: DeltasOption = False,
     wait: WaitOption = False,
     idempotency_key: Annotated[str | None, typer.Option(help="Repeating a start with it gives the same run.")] = None,
 ) -> None:
@@ -80,7 +85,8 @@ def run(
         if not follow_run:
             print_json(started) if as_json else typer.echo(started["run_id"])
             return
-        _follow_to_exit(api, started["run_id"], after=0, as_json=as_json, wait=wait)
+        view = view_for(as_json=as_json, deltas=deltas)
+        _follow_to_exit(api, started["run_id"], view, after=0, wait=wait)
 
 
 @connected
@@ -91,18 +97,19 @@ def watch(
     after: Annotated[int, typer.Option(min=0, help="Show only the events after this one.")] = 0,
     wait: WaitOption = False,
     as_json: JsonOption = False,
+    deltas: DeltasOption = False,
 ) -> None:
     """Follow a run live, from its first event on.
 
     Exit code as for `run`. The socket may be cut as often as it likes: every event is shown once.
     """
     with connection.api() as api:
-        _follow_to_exit(api, run_id, after=after, as_json=as_json, wait=wait)
+        _follow_to_exit(api, run_id, view_for(as_json=as_json, deltas=deltas), after=after, wait=wait)
 
 
-def _follow_to_exit(api: Api, run_id: str, *, after: int, as_json: bool, wait: bool) -> None:
+def _follow_to_exit(api: Api, run_id: str, view: View, *, after: int, wait: bool) -> None:
     try:
-        ended = follow(api, run_id, view_for(as_json=as_json), after=after, wait=wait)
+        ended = follow(api, run_id, view, after=after, wait=wait)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"\nThe run goes on. Watch it: sandpiper watch {run_id}\n           Stop it: sandpiper cancel {run_id}\n"

@@ -87,9 +87,10 @@ class Demo:
             self._say("plain", line)
 
     def _fetch_log(self, api: Api, run_id: str) -> None:
-        size = api.download(api.logs(run_id), io.BytesIO())
+        whole = api.logs(run_id).whole
+        size = api.download(whole, io.BytesIO()) if whole else 0
         if size == 0:
-            raise DemoFailed("the log behind the presigned URL is empty")
+            raise DemoFailed("there is no log behind the presigned URL")
         self._say("good", f"The presigned URL gives the whole log: {byte_size(size)}.")
 
     def _close(self) -> None:

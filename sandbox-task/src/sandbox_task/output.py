@@ -58,7 +58,7 @@ class CommandOutput:
         self.shown = HeadAndTail(limits.MODEL_OUTPUT_CHARS // 2, limits.MODEL_OUTPUT_CHARS // 2)
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stream = redactor.stream()
-        self._log = log
+        self._quoted = log.quoted()
         self._send = send
         self._lock = threading.Lock()
         self._events = HeadAndTail(limits.OUTPUT_HEAD_BYTES, limits.OUTPUT_TAIL_BYTES)
@@ -82,6 +82,7 @@ class CommandOutput:
 
     def close(self) -> None:
         self._take(self._stream.feed(self._decoder.decode(b"", final=True)) + self._stream.close())
+        self._quoted.close()
         with self._lock:
             self._flush()
             omitted, tail = self._events.rest()
@@ -91,7 +92,7 @@ class CommandOutput:
             self._flush()
 
     def _take(self, text: str) -> None:
-        self._log.text(text)
+        self._quoted.write(text)
         self.shown.add(text)
         for take in self._copies:
             take(text)

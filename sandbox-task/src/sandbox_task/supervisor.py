@@ -23,12 +23,13 @@ from sandbox_task.model.resilient import ResilientModel
 from sandbox_task.publishing import Publisher
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
-from sandbox_task.results import TEXT, Ending, Results
+from sandbox_task.results import Ending, Results
 from sandbox_task.stopping import Stop, Stopped
 from sandbox_task.suspension import Suspended
 from sandbox_task.work import Work
 from sandbox_task.workspace.git_relay import GitRelay
 from sandpiper.errors import Conflict, Fenced, NotFound, RunError
+from sandpiper.logic.artifacts import log_key
 from sandpiper.models.events import NewEvent
 from sandpiper.models.run import ErrorInfo, RunResult
 from sandpiper.models.spec import RunSpec
@@ -69,7 +70,7 @@ class Supervisor:
         self._make_models = make_models
         self._token = settings.task_token.get_secret_value()
         self._redactor = Redactor([*known_secrets, self._token, settings.anthropic_api_key.get_secret_value()])
-        self._log = LogFile(rooms.private / "log.txt")
+        self._log = LogFile(services.blobs, settings.run_id, settings.attempt)
         self._reporter = Reporter(
             services.runs,
             settings.run_id,
@@ -159,8 +160,6 @@ class Supervisor:
         spec = self._load_spec()
         checkpoints = self._checkpoints()
         left_off = checkpoints.load()
-        if left_off and (log_key := left_off.log_key):
-            self._log.go_on_from(lambda file: self._services.blobs.get_file(log_key, file))
         allowance = Allowance(spec, seconds_before=left_off.seconds_used if left_off else 0.0)
         inbox = Inbox(left_off.inbox_seen if left_off else 0)
         self._control.serve(allowance, inbox)
@@ -281,19 +280,17 @@ class Supervisor:
 
     def _hand_over(self) -> int:
         """The container is being taken away from us: the workflow decides about the next attempt."""
-        self._store_log(None)
         self._reporter.flush()
+        self._log.close()
         self._services.workflow.fail(self._token, "SandboxTerminated", "The sandbox was told to stop (SIGTERM).")
         return TERMINATED
 
-    def _store_log(self, result: RunResult | None) -> str:
-        key = self._key("log.txt")
-        if result is not None:
-            self._reporter.note(f"{result.outcome}: {result.summary}")
-        size = self._log.close()
-        with self._log.path.open("rb") as file:
-            self._services.blobs.put_file(key, file, content_type=TEXT)
-        self._reporter.emit("log_stored", key=key, bytes=size)
+    def _store_log(self, result: RunResult) -> str:
+        key = log_key(self._settings.run_id, self._settings.attempt)
+        self._reporter.note(f"{result.outcome}: {result.summary}")
+        self._reporter.flush()
+        self._log.close()
+        self._reporter.emit("log_stored", key=key, bytes=self._log.store_whole(key))
         return key
 
     def _key(self, name: str) -> str:

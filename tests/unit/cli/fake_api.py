@@ -54,7 +54,7 @@ def a_quota(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class SocketScript:
-    """What one connection sends after it has been subscribed to; then it is cut, or stays silent."""
+    """What is sent after one subscription; then it is cut, or stays silent."""
 
     frames: list[Any] | None = None  # None: all events after the one asked for
     then_cut: bool = False
@@ -65,10 +65,10 @@ class SocketScript:
 class FakeApi:
     run: dict[str, Any] = field(default_factory=a_run)
     events: list[dict[str, Any]] = field(default_factory=list)
-    sockets: list[SocketScript] = field(default_factory=list)  # one per connection; then the default
+    sockets: list[SocketScript] = field(default_factory=list)  # one per subscription; then the default
     refuses_sockets: bool = False
     failures: list[tuple[int, dict[str, Any]]] = field(default_factory=list)  # answers that come first
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)  # those named `…-…` are parts of the log
     requests: list[dict[str, Any]] = field(default_factory=list)
     subscriptions: list[int] = field(default_factory=list)
     url: str = ""
@@ -104,7 +104,7 @@ class FakeApi:
             web.get("/runs", self._runs),
             web.get(run, self._run),
             web.get(f"{run}/events", self._events),
-            web.get(f"{run}/logs", self._link),
+            web.get(f"{run}/logs", self._logs),
             web.get(f"{run}/diff", self._link),
             web.post(f"{run}/cancel", self._run),
             web.post(f"{run}/budget", self._run),
@@ -167,6 +167,13 @@ class FakeApi:
         page = [found for found in self.events if found["seq"] > after][:limit]
         return web.json_response({"success": True, "events": page, "last_seq": len(self.events)})
 
+    async def _logs(self, request: web.Request) -> web.Response:
+        if not (names := sorted(name for name in self.files if "-" in name)):
+            return await self._link(request)
+        later = [name for name in names if name > request.query.get("after", "")][: int(request.query["limit"])]
+        parts = [{"name": name, "url": f"{self.url}/files/{name}"} for name in later]
+        return web.json_response({"success": True, "url": None, "expires_at": "soon", "parts": parts})
+
     async def _link(self, request: web.Request) -> web.Response:
         name = request.path.rpartition("/")[2]
         if name not in self.files:
@@ -185,11 +192,11 @@ class FakeApi:
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         if self.refuses_sockets or request.query.get("ticket") != "once":
             return web.Response(status=403)
-        script = self.sockets.pop(0) if self.sockets else SocketScript()
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         async for message in socket:
             if message.type is WSMsgType.TEXT and json.loads(message.data)["action"] == "subscribe":
+                script = self.sockets.pop(0) if self.sockets else SocketScript()
                 await self._play(socket, script, json.loads(message.data)["after"])
                 if script.then_cut and request.transport is not None:
                     request.transport.abort()

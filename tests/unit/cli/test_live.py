@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 
 from sandpiper_cli import live
 from sandpiper_cli.client import Api, ApiError, Unreachable
-from sandpiper_cli.live import LiveEvents
+from sandpiper_cli.live import Stream
 from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, SocketScript, a_run, event
 
 LAST = 12
@@ -26,7 +29,7 @@ def finished(api: FakeApi) -> FakeApi:
 
 def followed(api: FakeApi, *, after: int = 0, token: str = TOKEN) -> list[int]:
     with Api(api.url, token) as client:
-        return [found.seq for found in LiveEvents(client, RUN_ID, after=after, sleep=lambda _seconds: None)]
+        return [found.seq for found in Stream(client, RUN_ID, after=after, sleep=lambda _seconds: None)]
 
 
 def frames(api: FakeApi, *numbers: int) -> list[dict[str, object]]:
@@ -49,7 +52,7 @@ def test_a_socket_that_is_cut_is_opened_again_and_nothing_is_missed_or_doubled(
         SocketScript(frames(finished, 1, 2, 3), then_cut=True),
         SocketScript(frames(finished, 4, 4, 5), then_cut=True),
     ]
-    monkeypatch.setattr(LiveEvents, "_patiently_from_log", lambda _self: iter(()))  # the socket alone
+    monkeypatch.setattr(Stream, "_patiently_from_log", lambda _self: iter(()))  # the socket alone
     assert followed(finished) == list(range(1, LAST + 1))
     assert finished.subscriptions == [0, 3, 5]
 
@@ -92,6 +95,44 @@ def test_frames_of_the_gateway_and_of_later_versions_do_no_harm(finished: FakeAp
     assert followed(finished) == list(range(1, LAST + 1))
 
 
+def test_a_log_that_comes_in_several_answers_is_asked_for_to_its_end(
+    finished: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {"type": "more", "run_id": RUN_ID, "last_seq": LAST}
+    finished.sockets = [
+        SocketScript([*frames(finished, 1, 2, 3), {**more, "after": 3}]),
+        SocketScript([*frames(finished, 4, LAST, 5), {**more, "after": 5}]),
+    ]
+    monkeypatch.setattr(live, "SILENCE_SECONDS", 30)
+    monkeypatch.setattr(live, "GAP_SECONDS", 30)
+    assert followed(finished) == list(range(1, LAST + 1))
+    assert finished.subscriptions == [0, 3, 5]
+    assert len([request for request in finished.requests if request["path"] == "/tickets"]) == 1
+
+
+def test_a_gap_that_gets_smaller_is_left_to_the_socket(finished: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = itertools.count()  # each look at the clock is a second later; there are a few looks at every event
+    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
+    monkeypatch.setattr(live, "GAP_SECONDS", 10.0)
+    finished.sockets = [SocketScript(frames(finished, LAST, *range(1, LAST)))]
+    assert followed(finished) == list(range(1, LAST + 1))
+    assert not [request for request in finished.requests if request["path"].endswith("/events")]
+
+
+def test_what_the_model_is_just_saying_is_handed_on_and_is_no_event(finished: FakeApi) -> None:
+    def delta(attempt: int, text: str) -> dict[str, object]:
+        return {"type": "agent_delta", "run_id": RUN_ID, "attempt": attempt, "ephemeral": True, "text": text}
+
+    finished.events[1]["attempt"] = 2
+    script = [delta(1, "a"), *frames(finished, 1), delta(1, "b"), *frames(finished, 2), delta(1, "late"), delta(2, "c")]
+    finished.sockets = [SocketScript([*script, *frames(finished, *range(3, LAST + 1))])]
+    heard: list[str] = []
+    with Api(finished.url, TOKEN) as client:
+        stream = Stream(client, RUN_ID, on_delta=lambda found: heard.append(found["text"]))
+        assert [found.seq for found in stream] == list(range(1, LAST + 1))
+    assert heard == ["a", "b", "c"]
+
+
 def test_a_passing_failure_of_the_api_is_waited_out(finished: FakeApi) -> None:
     passing = {"type": "internal_error", "message": "busy", "retryable": True}
     finished.failures = [(503, passing), (503, passing), (503, passing)]
@@ -111,7 +152,7 @@ def test_a_connection_that_the_server_has_forgotten_is_opened_again(
 ) -> None:
     forgotten = {"type": "not_found", "message": "The connection is not open.", "retryable": False}
     finished.sockets = [SocketScript([*frames(finished, 1, 2), {"type": "error", "error": forgotten}])]
-    monkeypatch.setattr(LiveEvents, "_patiently_from_log", lambda _self: iter(()))  # the socket alone
+    monkeypatch.setattr(Stream, "_patiently_from_log", lambda _self: iter(()))  # the socket alone
     assert followed(finished) == list(range(1, LAST + 1))
     assert finished.subscriptions == [0, 2]
 
@@ -127,4 +168,4 @@ def test_an_api_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     with FakeApi() as gone:
         url = gone.url
     with Api(url, TOKEN) as client, pytest.raises(Unreachable, match="nobody answers"):
-        list(LiveEvents(client, RUN_ID, sleep=lambda _seconds: None))
+        list(Stream(client, RUN_ID, sleep=lambda _seconds: None))

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandpiper.logic import log_parts
+from sandpiper.logic.log_parts import LogPart
 from sandpiper.logic.outcomes import Ending
 from sandpiper.models.run import CommitInfo, RunResult
 from tests.unit.logic.world import BOB
@@ -148,6 +150,20 @@ def test_logs_and_diff_are_links_that_say_when_they_end(api: Api, what: str, fil
     assert answer.status == 200
     assert f"runs/{run_id}/attempts/1/{file}" in answer.body["url"]
     assert answer.body["expires_at"] == "2026-01-01T12:15:01Z"
+
+
+def test_a_run_at_work_has_links_to_the_parts_of_its_log(api: Api) -> None:
+    run_id = api.rules.running()
+    for part in (LogPart(1, 1, 3, 9), LogPart(1, 2)):
+        log_parts.store(api.rules.blobs, run_id, part, b"text")
+    first = api.call("GET", f"/runs/{run_id}/logs?limit=1").body
+    rest = api.call("GET", f"/runs/{run_id}/logs?after={first['parts'][0]['name']}").body
+    assert (first["url"], rest["url"]) == (None, None)
+    shown = [{**part, "url": None} for part in (*first["parts"], *rest["parts"])]
+    assert shown == [
+        {"name": "000001-00000001.3-9.log.gz", "attempt": 1, "first_seq": 3, "last_seq": 9, "url": None},
+        {"name": "000001-00000002.0-0.log.gz", "attempt": 1, "first_seq": None, "last_seq": None, "url": None},
+    ]
 
 
 def test_what_is_not_there_yet_is_a_404_in_words(api: Api) -> None:

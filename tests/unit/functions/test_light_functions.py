@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -20,6 +21,7 @@ from sandpiper.logic.broadcast import Broadcast
 from sandpiper.logic.tokens import TokenRules
 from shared.json_logs import json_logger
 from tests.unit.logic.world import ANN, World
+from websocket import controls as websocket_controls
 from websocket import handler as websocket
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ SECRET = "a secret that is long enough for HS256 to be happy with it"
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     monkeypatch.setattr(websocket, "subscriptions", lambda: made.subscriptions)
-    sender = Broadcast(made.connections, made.sockets, lambda _: None)
+    sender = Broadcast(made.connections, made.sockets, lambda run_id: made.get(run_id).owner, lambda _: None)
     monkeypatch.setattr(broadcast, "broadcast", lambda: sender)
     monkeypatch.setattr(authorizer, "policy", lambda: (SharedSecret(lambda: SECRET), TokenRules()))
     return made
@@ -156,6 +158,33 @@ def test_new_rows_of_the_log_reach_their_subscribers(world: World) -> None:
         }
         for seq in (1, 2)
     ]
+
+
+def test_words_that_are_written_over_reach_those_who_follow_all_runs(world: World) -> None:
+    connect(world)
+    run_id = world.start()
+    websocket.handler(socket_event("MESSAGE", body=json.dumps({"action": "subscribe", "runs": "all"})), None)
+    records = []
+    for n, name in enumerate(("INSERT", "MODIFY")):
+        record = stream_record(run_id, 0, name)
+        record["dynamodb"]["NewImage"] |= to_item({"type": "agent_delta", "data": json.dumps({"text": f"word {n}"})})
+        records.append(record)
+    assert broadcast.handler({"Records": records}, None) == {"batchItemFailures": []}
+    assert [frame["text"] for frame in world.frames("c1")[1:]] == ["word 0", "word 1"]
+
+
+def test_a_run_is_controlled_over_the_socket_by_the_rules_of_https(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket_controls, "controls", lambda: world.controls)
+    wired = replace(world.subscriptions, control=websocket._control)
+    monkeypatch.setattr(websocket, "subscriptions", lambda: wired)
+    connect(world)
+    run_id = world.running()
+    body = json.dumps({"action": "cancel", "run_id": run_id, "key": "k"})
+    websocket.handler(socket_event("MESSAGE", body=body), None)
+    assert [(frame["type"], frame["key"]) for frame in world.frames("c1")] == [("ack", "k")]
+    assert world.get(run_id).cancel_requested
 
 
 def test_records_that_could_not_be_handled_are_named_to_the_stream(

@@ -13,6 +13,7 @@ from broadcast import handler as broadcast
 from reconcile import handler as reconcile
 from task_stopped import handler as task_stopped
 from tests.unit.functions.test_api_service import ENVIRONMENT
+from websocket import controls as websocket_controls
 from websocket import handler as websocket
 from workflow import handler as workflow
 
@@ -29,12 +30,20 @@ STEPS = {
     "MONTHLY_USD": "100",
 }
 SOCKETS = {"CONNECTIONS_TABLE": "connections", "WEBSOCKET_MANAGEMENT_URL": "https://socket.test/live"}
+WEBSOCKET = {
+    **SOCKETS,
+    "RUNS_TABLE": "runs",
+    "EVENTS_TABLE": "events",
+    "ARTIFACTS_BUCKET": "bucket",
+    "MONTHLY_USD": "100",
+}
 CREDENTIALS = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 BUILDERS: list[tuple[Any, dict[str, str]]] = [
     (api.world, ENVIRONMENT),
     (authorizer.policy, {"JWT_SECRET_ARN": "arn"}),
-    (websocket.subscriptions, {**SOCKETS, "RUNS_TABLE": "runs", "EVENTS_TABLE": "events"}),
-    (broadcast.broadcast, SOCKETS),
+    (websocket.subscriptions, WEBSOCKET),
+    (websocket_controls.controls, WEBSOCKET),
+    (broadcast.broadcast, {**SOCKETS, "RUNS_TABLE": "runs"}),
     (workflow.steps, {**STEPS, "USE_SPOT": "false"}),
     (task_stopped.workflow, {}),
     (reconcile.reconciler, {**STEPS, "STATE_MACHINE_ARN": "arn"}),

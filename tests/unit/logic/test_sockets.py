@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from sandpiper import limits
 from sandpiper.errors import AuthenticationError, SandpiperError
 from sandpiper.logic import frames, tickets
+from sandpiper.logic.subscriptions import runs_of
 from sandpiper.models.events import NewEvent
+from sandpiper.ports import Stuck
 from tests.unit.logic.world import ANN, BOB, World
 
 
@@ -113,6 +115,9 @@ def test_a_ping_is_answered(world: World) -> None:
         ({"action": "subscribe", "run_id": "run-" + "0" * 26, "after": "1"}, "after"),
         ({"action": "subscribe", "run_id": "run-" + "0" * 26, "after": 10**40}, "after"),
         ({"action": "unsubscribe", "run_id": "run-" + "0" * 26, "after": 1}, "after"),
+        ({"action": "subscribe", "runs": "mine"}, "runs"),
+        ({"action": "subscribe", "runs": "all", "after": 1}, "after"),
+        ({"action": "unsubscribe", "runs": "all", "run_id": "run-" + "0" * 26}, "run_id"),
         ({"action": "ping", "x" * limits.MAX_FRAME_BYTES: 1}, "x" * limits.MAX_NAME_CHARS),
         ('{"action": "ping", "\\ud800": 1}', "?"),
     ],
@@ -141,12 +146,71 @@ def test_a_socket_that_is_gone_is_forgotten(world: World) -> None:
     assert world.connections.subscribers(run_id) == []
 
 
+def test_a_socket_that_takes_nothing_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(connection_id: str, _frame: bytes) -> None:
+        raise Stuck(connection_id)
+
+    run_id = world.start()
+    world.connect("c1")
+    send(world, {"action": "subscribe", "run_id": run_id})
+    monkeypatch.setattr(world.sockets, "send", hang)
+    send(world, {"action": "ping"})
+    assert world.connections.subscribers(run_id) == []
+
+
 def test_disconnecting_ends_every_subscription(world: World) -> None:
     run_id = world.start()
     world.connect("c1")
     send(world, {"action": "subscribe", "run_id": run_id})
     world.subscriptions.disconnect("c1")
     assert world.connections.subscribers(run_id) == []
+
+
+def test_a_log_that_is_too_long_for_one_answer_is_gone_on_with_where_it_stopped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = world.start()
+    for _ in range(2 * limits.MAX_PAGE):
+        world.runs.append(run_id, [NewEvent(type="agent_message", data={})])
+    world.connect("c1")
+    send_frame = world.sockets.send
+
+    def slowly(connection_id: str, frame: bytes) -> None:
+        send_frame(connection_id, frame)
+        world.clock.advance(0.1)
+
+    monkeypatch.setattr(world.sockets, "send", slowly)
+    last, answers = 2 * limits.MAX_PAGE + 1, 0
+    after, seen = 0, list[int]()
+    while after < last:
+        world.sockets.frames["c1"].clear()
+        sent = send(world, {"action": "subscribe", "run_id": run_id, "after": after})
+        seen += [frame["event"]["seq"] for frame in sent if frame["type"] == "event"]
+        answers, after = answers + 1, seen[-1]
+        expected = {"type": "more", "run_id": run_id, "after": after, "last_seq": last}
+        assert [frame for frame in sent if frame["type"] == "more"] == ([expected] if after < last else [])
+    assert seen == list(range(1, last + 1))
+    assert answers == 3  # 150 frames in 15 seconds, the first of them is the word that one is subscribed
+
+
+def test_all_runs_of_ones_own_are_followed_also_those_that_come_later(world: World) -> None:
+    first, _others = world.dispatched(), world.start(BOB)
+    world.connect("c1")
+    (told,) = send(world, {"action": "subscribe", "runs": "all"})
+    assert told == {
+        "type": "subscribed",
+        "runs": "all",
+        "heads": [{"run_id": first, "status": "provisioning", "last_seq": 2}],
+    }
+    assert world.connections.subscribers(runs_of("ann")) == ["c1"]
+    assert send(world, {"action": "unsubscribe", "runs": "all"})[-1] == {"type": "unsubscribed", "runs": "all"}
+    assert world.connections.subscribers(runs_of("ann")) == []
+
+
+def test_what_subscribed_tells_of_the_most_runs_fits_into_a_frame() -> None:
+    head = {"run_id": "run-" + "0" * 26, "status": "provisioning", "last_seq": limits.MAX_SEQ}
+    told = {"type": "subscribed", "runs": "all", "heads": [head] * limits.MAX_HEADS}
+    assert len(frames.encode(told)) < limits.MAX_FRAME_BYTES
 
 
 @given(st.text())

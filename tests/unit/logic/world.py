@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sandpiper.logic.control import Controls
 from sandpiper.logic.line import Line
 from sandpiper.logic.quotas import QuotaRules
 from sandpiper.logic.reconcile import Reconciler
+from sandpiper.logic.socket_control import perform
 from sandpiper.logic.start_run import Starter
 from sandpiper.logic.subscriptions import Subscriptions
 from sandpiper.logic.workflow_steps import Steps
@@ -58,7 +60,9 @@ class World:
         self.line = Line(self.runs, self.slots, self.workflow, self.rules)
         self.starter = Starter(self.runs, self.secrets, self.workflow, self.clock, self.rules)
         self.controls = Controls(self.runs, self.workflow, self.clock, self.rules)
-        self.subscriptions = Subscriptions(self.connections, FakeEventLog(self.runs), self.sockets, self.clock)
+        self.subscriptions = Subscriptions(
+            self.connections, FakeEventLog(self.runs), self.sockets, self.clock, partial(perform, self.controls)
+        )
         self.steps = Steps(
             runs=self.runs,
             line=self.line,

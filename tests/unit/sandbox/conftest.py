@@ -47,8 +47,8 @@ def wall(request: pytest.FixtureRequest, rooms: Rooms) -> Iterator[Wall]:
 
 
 @pytest.fixture
-def sink(tmp_path: Path) -> Iterator[RecordingSink]:
-    sink = RecordingSink(tmp_path, secrets=("very-secret-value",))
+def sink() -> Iterator[RecordingSink]:
+    sink = RecordingSink(secrets=("very-secret-value",))
     yield sink
     sink.log.close()
 

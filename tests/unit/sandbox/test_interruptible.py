@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_task.model.interruptible import complete_in_time
-from sandbox_task.model.port import Reply, Request, TryFailed
+from sandbox_task.model.port import Hear, Reply, Request, TryFailed, nobody
 from sandbox_task.stopping import Stop, Stopped
 from sandpiper.errors import RunError
 from tests.unit.sandbox.models import request
@@ -22,7 +22,7 @@ class Calling:
     def __init__(self, call: Callable[[], Reply]) -> None:
         self._call = call
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, _hear: Hear = nobody) -> Reply:
         return self._call()
 
 

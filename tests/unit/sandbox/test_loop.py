@@ -17,6 +17,7 @@ from sandbox_task.allowance import Allowance
 from sandbox_task.inbox import Inbox
 from sandbox_task.model.port import (
     MALFORMED,
+    Hear,
     Message,
     ModelUnavailable,
     Reply,
@@ -27,6 +28,7 @@ from sandbox_task.model.port import (
     ToolCall,
     ToolResult,
     TurnUsage,
+    nobody,
 )
 from sandbox_task.stopping import Stop, Stopped
 from sandbox_task.suspension import Suspended
@@ -81,7 +83,7 @@ class Model:
         self.requests: list[Request] = []
         self._replies = iter(replies)
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, _hear: Hear = nobody) -> Reply:
         self.requests.append(request)
         return next(self._replies)
 
@@ -337,7 +339,7 @@ def test_a_message_reaches_the_model_before_its_next_turn() -> None:
 
 def test_a_model_that_is_away_makes_the_run_wait_instead_of_losing_it() -> None:
     class Away(Model):
-        def complete(self, request: Request) -> Reply:
+        def complete(self, request: Request, _hear: Hear = nobody) -> Reply:
             raise ModelUnavailable("Nobody answers.", usage=TurnUsage(input_tokens=7))
 
     worker = agent(Away())

@@ -78,6 +78,19 @@ def test_words_come_back_as_text(model: Model, server: ScriptedModel) -> None:
     assert reply.model == model.name
 
 
+def test_what_is_said_is_heard_piece_by_piece_before_the_reply_is_there(model: Model, server: ScriptedModel) -> None:
+    says(server, {"thinking": "Hm, " * 40, "text": "Hello, wörld. " * 30, "tools": [{"name": "echo"}]})
+    heard: list[tuple[str, str]] = []
+    model.complete(request(), lambda voice, piece: heard.append((voice, piece)))
+    pieces = {voice: [piece for said, piece in heard if said == voice] for voice in ("thinking", "text")}
+    assert {voice: "".join(found) for voice, found in pieces.items()} == {
+        "thinking": "Hm, " * 40,
+        "text": "Hello, wörld. " * 30,
+    }
+    assert min(len(found) for found in pieces.values()) > 1
+    assert [voice for voice, _ in heard] == sorted((voice for voice, _ in heard), reverse=True)
+
+
 def test_each_wire_is_the_one_that_its_name_asks_for(wire: str, model: Model, server: ScriptedModel) -> None:
     says(server, {"text": "Hello."})
     model.complete(request())

@@ -8,27 +8,34 @@ from sandbox_task.logfile import LogFile
 from sandbox_task.output import CommandOutput, HeadAndTail
 from sandbox_task.redaction import Redactor
 from sandpiper import limits
+from sandpiper.testing.fakes import FakeBlobs
+from tests.unit.sandbox.recording_sink import printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[LogFile]:
-    log = LogFile(tmp_path / "log.txt")
+def blobs() -> FakeBlobs:
+    return FakeBlobs()
+
+
+@pytest.fixture
+def log(blobs: FakeBlobs) -> Iterator[LogFile]:
+    log = LogFile(blobs, "r", 1)
     yield log
     log.close()
 
 
-def test_five_megabytes_are_whole_in_the_log_and_bounded_as_events(log: LogFile) -> None:
+def test_five_megabytes_are_whole_in_the_log_and_bounded_as_events(log: LogFile, blobs: FakeBlobs) -> None:
     sent: list[dict[str, Any]] = []
     output = CommandOutput(Redactor(), log, sent.append)
     text = "".join(f"line {number}\n" for number in range(400_000))
     for start in range(0, len(text), 65_536):
         output.feed(text[start : start + 65_536].encode())
     output.close()
-    assert log.path.read_text(encoding="utf-8") == text
+    log.close()
+    assert printed(blobs, "r") == text
     shown = sum(len(part["text"]) for part in sent)
     omitted = sum(part.get("omitted_bytes", 0) for part in sent)
     assert shown == limits.OUTPUT_HEAD_BYTES + limits.OUTPUT_TAIL_BYTES
@@ -55,14 +62,15 @@ def test_a_character_that_is_cut_in_two_by_the_pipe_arrives_whole(log: LogFile) 
     assert str(output.shown) == "é€😀"
 
 
-def test_a_secret_split_over_two_pieces_reaches_neither_log_nor_events(log: LogFile) -> None:
+def test_a_secret_split_over_two_pieces_reaches_neither_log_nor_events(log: LogFile, blobs: FakeBlobs) -> None:
     sent: list[dict[str, Any]] = []
     output = CommandOutput(Redactor(["very-secret-value"]), log, sent.append)
     output.feed(b"token: very-sec")
     output.feed(b"ret-value\n")
     output.close()
     assert "".join(part["text"] for part in sent) == "token: [redacted]\n"
-    assert log.path.read_text(encoding="utf-8") == "token: [redacted]\n"
+    log.close()
+    assert printed(blobs, "r") == "token: [redacted]\n"
 
 
 @pytest.mark.parametrize("size", [0, 5, 10, 15, 16, 40])

@@ -10,15 +10,16 @@ from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
 from sandbox_task.stopping import Stop
 from sandpiper import limits
+from sandpiper.models.events import NewEvent
 from sandpiper.models.run import Run
 from sandpiper.models.spec import RunSpec
-from sandpiper.testing.fakes import FakeClock, FakeRuns
+from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns
+from tests.unit.sandbox.recording_sink import logged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from sandpiper.models.events import Event, NewEvent
+    from sandpiper.models.events import Event
 
 
 class FlakyRuns(FakeRuns):
@@ -42,8 +43,13 @@ def runs() -> FlakyRuns:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[LogFile]:
-    log = LogFile(tmp_path / "log.txt")
+def blobs() -> FakeBlobs:
+    return FakeBlobs()
+
+
+@pytest.fixture
+def log(blobs: FakeBlobs) -> Iterator[LogFile]:
+    log = LogFile(blobs, "r", 2)
     yield log
     log.close()
 
@@ -123,7 +129,7 @@ def test_an_attempt_that_is_over_reports_nothing_and_stops(runs: FlakyRuns, log:
     assert runs.events("r", after=0, limit=10) == []
 
 
-def test_secrets_are_hidden_in_events_and_in_the_log(runs: FlakyRuns, log: LogFile) -> None:
+def test_secrets_are_hidden_in_events_and_in_the_log(runs: FlakyRuns, log: LogFile, blobs: FakeBlobs) -> None:
     sink = reporter(runs, log)
     sink.emit("agent_message", text="I found known-secret\nin a file")
     sink.note("trace: known-secret")
@@ -133,7 +139,25 @@ def test_secrets_are_hidden_in_events_and_in_the_log(runs: FlakyRuns, log: LogFi
     sink.close()
     stored = "".join(str(event.data) for event in runs.events("r", after=0, limit=10))
     assert stored.count("[redacted]") == 3
-    assert "known-secret" not in stored + log.path.read_text(encoding="utf-8")
+    log.close()
+    told = logged(blobs, "r")
+    assert told.count("[redacted]") == 3
+    assert "known-secret" not in stored + told
+
+
+def test_a_line_of_the_log_has_the_number_of_its_event(runs: FlakyRuns, log: LogFile, blobs: FakeBlobs) -> None:
+    sink = reporter(runs, log)
+    for number in (1, 2):
+        sink.emit("tool_started", command=f"make {number}")
+        with sink.output(tool_id="t") as output:
+            output.feed(b"done\n")
+        runs.append("r", [NewEvent(type="run_message_received")])  # somebody else counts, too
+    sink.close()
+    log.close()
+    events = {f"#{event.seq}": event.type for event in runs.events("r", after=0, limit=10)}
+    lines = [line.split(" ") for line in logged(blobs, "r").splitlines() if line.startswith("#")]
+    assert [line[3:] for line in lines] == [['command="make', '1"'], ['command="make', '2"']]
+    assert [events[line[0]] for line in lines] == [line[2] for line in lines] == ["tool_started"] * 2
 
 
 def test_output_that_pauses_is_sent_without_waiting_for_more(runs: FlakyRuns, log: LogFile) -> None:

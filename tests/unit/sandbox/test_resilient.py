@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandbox_task.model.catalogue import PriceList
 from sandbox_task.model.failures import broken, refused, retry_after, too_late
-from sandbox_task.model.port import ModelUnavailable, Reply, Request, Text, TryFailed, TurnUsage
+from sandbox_task.model.port import Hear, ModelUnavailable, Reply, Request, Text, TryFailed, TurnUsage, nobody
 from sandbox_task.model.resilient import ResilientModel, Time
 from sandbox_task.stopping import Stop, Stopped
 from sandpiper import limits
 from tests.unit.sandbox.models import request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sandpiper.models.events import EventType
 
@@ -33,7 +34,8 @@ class Script:
         self.name, self.calls = name, 0
         self._outcomes = outcomes
 
-    def complete(self, _request: Request) -> Reply:
+    def complete(self, _request: Request, hear: Hear = nobody) -> Reply:
+        hear("text", f"try {self.calls + 1}")
         outcome = self._outcomes[min(self.calls, len(self._outcomes) - 1)]
         self.calls += 1
         said = outcome() if callable(outcome) else outcome
@@ -46,10 +48,16 @@ class World:
     def __init__(self) -> None:
         self.stop = Stop()
         self.clock, self.waits = 0.0, list[float]()
+        self.heard: list[list[str]] = []
         self.events: list[tuple[str, dict[str, Any]]] = []
 
     def emit(self, type_: EventType, **data: Any) -> None:
         self.events.append((type_, data))
+
+    @contextmanager
+    def words(self) -> Iterator[Hear]:
+        self.heard.append([])
+        yield lambda _voice, piece: self.heard[-1].append(piece)
 
     def output(self, **_data: Any) -> Any:
         raise AssertionError("a model has no output")
@@ -84,6 +92,11 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(world: World) -> None:
         (1, 1), (2, 2), (3, 4),
     ]  # fmt: skip
     assert "overloaded or failing (529): busy" in world.of("agent_turn_failed")[0]["error"]
+
+
+def test_every_try_is_heard_by_itself(world: World) -> None:
+    world.model(Script(BUSY, HI)).complete(request())
+    assert world.heard == [["try 1"], ["try 2"]]
 
 
 def test_chance_takes_up_to_half_of_a_pause(world: World) -> None:

@@ -317,8 +317,9 @@ def test_secrets_that_are_echoed_leave_nowhere(world: World, git_server: GitServ
 
 def test_five_megabytes_of_output_are_whole_in_the_log(world: World, git_server: GitServer) -> None:
     world.perform(spec(git_server.create("r", FILES)), [plan(), run("seq -f 'line %.0f' 1 400000"), done()])
-    lines = [line for line in world.log.splitlines() if line.startswith("line ")]
-    assert lines == [f"line {number}" for number in range(1, 400_001)]
+    lines = [line for line in world.log.splitlines() if line.startswith("  | line ")]
+    assert lines == [f"  | line {number}" for number in range(1, 400_001)]
+    assert world.blobs.get(str(world.result.log_key)).decode() == world.log
     assert sum(len(data["text"]) for data in world.told("tool_output")) < 100_000
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from sandbox_task.isolation.launch import open_rooms
-from sandbox_task.model.port import Reply, Request, Text, ToolCall, TurnUsage
+from sandbox_task.model.port import Hear, Reply, Request, Text, ToolCall, TurnUsage, nobody
 from sandbox_task.settings import Backend, Settings
 from sandbox_task.stopping import Stop
 from sandbox_task.supervisor import Services, Supervisor
 from sandpiper.models.run import Budget, Run, RunResult
 from sandpiper.testing.fakes import FakeBlobs, FakeClock, FakeRuns, FakeRunSecrets, FakeWorkflow
 from tests.unit.sandbox.git_server import TOKEN
+from tests.unit.sandbox.recording_sink import logged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +58,7 @@ class ScriptedModel:
         self.requests: list[Request] = []
         self._turns = iter(turns)
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, _hear: Hear = nobody) -> Reply:
         self.requests.append(request)
         turn = next(self._turns)
         said = turn() if callable(turn) else turn
@@ -119,7 +120,7 @@ class World:
 
     @property
     def log(self) -> str:
-        return self.blobs.get(f"runs/{RUN_ID}/attempts/{self.attempt}/log.txt").decode()
+        return logged(self.blobs, RUN_ID)
 
     @property
     def diff(self) -> str:
@@ -138,7 +139,8 @@ class World:
 
     def everything_that_left(self) -> str:
         events = json.dumps([event.data for event in self.events])
-        return events + "".join(body.decode(errors="replace") for body in self.blobs.bodies.values())
+        bodies = (body for key, body in self.blobs.bodies.items() if not key.endswith(".gz"))
+        return events + self.log + "".join(body.decode(errors="replace") for body in bodies)
 
     def store(self, spec: RunSpec, token: str | None = TOKEN) -> None:
         now = self.clock.now()

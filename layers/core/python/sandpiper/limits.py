@@ -74,6 +74,15 @@ EVENTS_EVERY_SECONDS = 0.05  # one transaction at most; a turn with an instant m
 EVENTS_PER_TRANSACTION = 25  # well under DynamoDB's 100 actions and 4 MB
 MAX_FRAME_BYTES = 24 * 1024  # API Gateway counts 32 KB frames
 OUTPUT_CHUNK_BYTES = 4 * 1024  # one tool_output event
+REPLAY_SECONDS = 15  # of one answer to `subscribe`; API Gateway waits 29 s for it
+SEND_SECONDS = 3  # for one frame; a connection that takes longer is given up
+DELIVERY_SECONDS = 10  # for all frames of one batch to one connection
+MAX_HEADS = 100  # of the runs that `subscribed` tells of; they fit into a frame
+
+# What the model is just saying, which is shown and not kept
+WORDS_EVERY_SECONDS = 0.25
+WORDS_CHARS = 4_000  # at a time; of more than that, the last
+WORDS_KEPT_SECONDS = 60 * 60
 
 # One reply of a model. The run's own clock may end it earlier.
 MODEL_CONNECT_SECONDS = 10
@@ -172,6 +181,15 @@ OUTPUT_HEAD_BYTES = 64 * 1024
 OUTPUT_TAIL_BYTES = 16 * 1024
 OUTPUT_EVERY_SECONDS = 0.1
 FLUSH_SECONDS = 0.1
+
+# The log of a run, which is stored in parts while it grows
+LOG_PART_SECONDS = 1.0  # so much is lost with a sandbox that is killed
+LOG_PART_BYTES = 1024**2
+LOG_BUFFER_BYTES = 8 * 1024**2  # then commands wait until the store has taken some
+LOG_WAIT_SECONDS = 5  # for one piece of output, so that a store that stays away can't keep a run from ending
+LOG_HELD_CHARS = 4 * 1024**2  # behind an event that has no number yet; then it goes without one
+LOG_READERS = 16  # parts that are read at once when they are put together
+UPLOAD_PART_BYTES = 8 * 1024**2  # S3 takes 5 MB at least, and 10,000 of them
 
 # Git and the gate
 GIT_SECONDS = 120

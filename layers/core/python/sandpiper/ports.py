@@ -105,6 +105,12 @@ class Runs(Protocol):
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]: ...
 
+    def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
+        """What the model is just saying, for those who follow the run now: no event, and not kept.
+
+        Raises Fenced if a later attempt has spoken.
+        """
+
     def put_control(
         self,
         run_id: str,
@@ -137,6 +143,9 @@ class EventLog(Protocol):
 
     def run_head(self, run_id: str) -> dict[str, Any]:
         """`{"owner": …, "last_seq": n, …}`. Strongly consistent. Raises NotFound."""
+
+    def heads(self, owner: str, *, limit: int) -> list[dict[str, Any]]:
+        """`{"run_id": …, "status": …, "last_seq": n}` of the owner's newest runs; of those at work as it is now."""
 
     def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
         """`{run_id, seq, ts, attempt, type, data}` as the API shows them, in order."""
@@ -190,6 +199,12 @@ class Blobs(Protocol):
 
     def get_file(self, key: str, file: BinaryIO) -> None:
         """Piece by piece, however large it is. Raises NotFound."""
+
+    def put_stream(self, key: str, pieces: Iterable[bytes], *, content_type: str) -> int:
+        """However long it is, it is there whole or not at all; returns its size."""
+
+    def keys(self, prefix: str, *, after: str = "", limit: int) -> list[str]:
+        """At most `limit` of the keys that begin so and sort behind `after`, in order."""
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
 
@@ -248,7 +263,10 @@ class Sandboxes(Protocol):
 
 
 class Connections(Protocol):
-    """Open sockets, what they follow, and the tickets that open them."""
+    """Open sockets, what they follow, and the tickets that open them.
+
+    What is followed is a run, or all runs of somebody: `run_id` is then `logic.subscriptions.runs_of(owner)`.
+    """
 
     def issue_ticket(
         self, ticket: str, identity: Mapping[str, Any], *, expires_at: int, now: int | None = None
@@ -277,8 +295,12 @@ class Connections(Protocol):
 
 class Sockets(Protocol):
     def send(self, connection_id: str, frame: bytes) -> None:
-        """Raises Gone if nobody is there any more, ValueError for a frame over MAX_FRAME_BYTES."""
+        """Raises Gone if nobody is there any more, Stuck, ValueError for a frame over MAX_FRAME_BYTES."""
 
 
 class Gone(Exception):
     """The connection is closed for good."""
+
+
+class Stuck(Exception):
+    """The connection takes nothing, or too slowly: others would have to wait for it."""

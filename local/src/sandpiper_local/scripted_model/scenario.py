@@ -85,6 +85,9 @@ class Reply(_Data):
     fault: Fault | None = None
     stop_reason: StopReason | None = None
     usage: dict[str, int] = Field(default_factory=dict, description="replaces single figures of the estimated usage")
+    pace_seconds: float = Field(
+        default=0, ge=0, le=60, description="between two events of the stream, as a model speaks"
+    )
     repeat: int = Field(default=1, ge=1, description="give this reply so many times in a row")
 
     @model_validator(mode="after")

@@ -76,7 +76,7 @@ class ModelServer:
             self._record.complete(entry, status=200, scenario=name, usage=message["usage"])
             if isinstance(wire, MessagesWire) and not conversation.get("stream"):
                 return web.Response(body=whole(message), content_type="application/json")
-            return await _stream(request, wire, message, fault)
+            return await _stream(request, wire, message, fault, reply.pace_seconds)
 
         return answer
 
@@ -165,12 +165,16 @@ def _refused(wire: Wire, refusal: Refusal) -> web.Response:
     return web.json_response(body, status=refusal.status, headers=headers)
 
 
-async def _stream(request: web.Request, wire: Wire, message: dict[str, Any], fault: Fault) -> web.StreamResponse:
+async def _stream(
+    request: web.Request, wire: Wire, message: dict[str, Any], fault: Fault, pace_seconds: float
+) -> web.StreamResponse:
     response = web.StreamResponse(headers={"cache-control": "no-cache"})
     response.content_type = wire.content_type
     await response.prepare(request)
-    data = b"".join(_with_trouble(wire, wire.frames(message), fault))
-    await response.write(data if fault.cut_after_bytes is None else data[: fault.cut_after_bytes])
+    frames = _with_trouble(wire, wire.frames(message), fault)
+    for piece in frames if pace_seconds else [b"".join(frames)[: fault.cut_after_bytes]]:
+        await response.write(piece)
+        await asyncio.sleep(pace_seconds)
     if fault.cut_after_bytes is None:
         await response.write_eof()
     elif request.transport is not None:

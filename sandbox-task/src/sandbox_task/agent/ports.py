@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from sandbox_task.model.port import Hear
     from sandbox_task.output import HeadAndTail
     from sandpiper.models.events import EventType
 
@@ -29,3 +30,6 @@ class Sink(Protocol):
     def emit(self, type_: EventType, **data: Any) -> None: ...
 
     def output(self, **data: Any) -> AbstractContextManager[Output]: ...
+
+    def words(self) -> AbstractContextManager[Hear]:
+        """For one reply of the model, as long as it is being said."""

@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.model import catalogue, failures
-from sandbox_task.model.anthropic_wire import Draft, parameters
-from sandbox_task.model.port import Reply, Request, TryFailed
+from sandbox_task.model.anthropic_wire import Draft, parameters, spoken
+from sandbox_task.model.port import Reply, Request, TryFailed, nobody
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import anthropic
 
     from sandbox_task.model.catalogue import PriceList
-    from sandbox_task.model.port import TurnUsage
+    from sandbox_task.model.port import Hear, TurnUsage
 
 
 def import_early() -> threading.Thread:
@@ -57,10 +57,10 @@ class AnthropicModel:
         self._connect, self._prices, self._extra_body = connect, prices, extra_body
         self._client: anthropic.Anthropic | anthropic.AnthropicBedrock | None = None
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, hear: Hear = nobody) -> Reply:
         self._client = self._client or self._connect()
         draft = Draft()
-        failed = self._read(self._client, parameters(request, self.name, self._entry), draft)
+        failed = self._read(self._client, parameters(request, self.name, self._entry), draft, hear)
         usage = self._priced(draft.usage)
         if failed is not None:
             return self._failure(failed, usage)
@@ -68,7 +68,7 @@ class AnthropicModel:
             raise failures.broken("it ended too early", usage)
         return Reply(blocks=draft.blocks(request, self.name), stop=draft.stop, usage=usage, model=self.name)
 
-    def _read(self, client: Any, wired: dict[str, Any], draft: Draft) -> Exception | None:
+    def _read(self, client: Any, wired: dict[str, Any], draft: Draft, hear: Hear) -> Exception | None:
         """Whatever is wrong with the request or with its answer is handed back: the draft says what it has cost."""
         import anthropic  # noqa: PLC0415 - imported by now
         import httpx2  # noqa: PLC0415
@@ -80,7 +80,10 @@ class AnthropicModel:
         try:
             with client.messages.create(**wired, stream=True, extra_body=self._extra_body) as events:
                 for event in events:
-                    draft.add(event.to_dict(warnings=False))
+                    raw = event.to_dict(warnings=False)
+                    draft.add(raw)
+                    if words := spoken(raw):
+                        hear(*words)
         except (*of_the_wire, *of_the_data) as error:
             return error
         return None

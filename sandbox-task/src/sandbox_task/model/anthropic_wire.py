@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sandbox_task.model.catalogue import Entry
+    from sandbox_task.model.port import Voice
 
 _MARK = {"type": "ephemeral"}
 _STOPS: dict[str, StopReason] = {
@@ -83,6 +84,16 @@ def _content(block: Block) -> dict[str, Any]:
         case "tool_result":
             error = {"is_error": True} if block.is_error else {}
             return {"type": "tool_result", "tool_use_id": block.call_id, "content": block.content, **error}
+
+
+def spoken(event: Mapping[str, Any]) -> tuple[Voice, str] | None:
+    """What of an event people can be shown while the reply is on its way."""
+    match event:
+        case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
+            return "text", text
+        case {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": str(text)}}:
+            return "thinking", text
+    return None
 
 
 class Draft:

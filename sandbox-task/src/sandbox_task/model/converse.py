@@ -6,8 +6,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sandbox_task.model import catalogue, failures
-from sandbox_task.model.converse_wire import MALFORMED_STOPS, Draft, parameters
-from sandbox_task.model.port import Reply, Request
+from sandbox_task.model.converse_wire import MALFORMED_STOPS, Draft, parameters, spoken
+from sandbox_task.model.port import Reply, Request, nobody
 from sandpiper import limits
 from sandpiper.adapters.aws import error_code
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sandbox_task.model.bedrock import Place
     from sandbox_task.model.catalogue import PriceList
-    from sandbox_task.model.port import TurnUsage
+    from sandbox_task.model.port import Hear, TurnUsage
 
 
 class Client(Protocol):
@@ -51,10 +51,10 @@ class ConverseModel:
         self._connect, self._prices = connect, prices
         self._client: Client | None = None
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, hear: Hear = nobody) -> Reply:
         self._client = self._client or self._connect()
         draft = Draft()
-        failed = self._read(self._client, parameters(request, self.name, self._entry), draft)
+        failed = self._read(self._client, parameters(request, self.name, self._entry), draft, hear)
         usage = self._priced(draft.usage)
         if failed is not None:
             return self._failure(failed, usage)
@@ -62,7 +62,7 @@ class ConverseModel:
             raise failures.broken(draft.stop_reason or "it ended too early", usage)
         return Reply(blocks=draft.blocks(request, self.name), stop=draft.stop, usage=usage, model=self.name)
 
-    def _read(self, client: Client, wired: dict[str, Any], draft: Draft) -> Exception | None:
+    def _read(self, client: Client, wired: dict[str, Any], draft: Draft, hear: Hear) -> Exception | None:
         """Whatever is wrong with the request or with its answer is handed back: the draft says what it has cost."""
         from botocore.eventstream import ParserError  # noqa: PLC0415 - imported by now
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
@@ -72,6 +72,8 @@ class ConverseModel:
             with closing(client.converse_stream(**wired)["stream"]) as events:
                 for event in events:
                     draft.add(event)
+                    if words := spoken(event):
+                        hear(*words)
         except (ClientError, BotoCoreError, ParserError, HTTPError, LookupError, TypeError, ValueError) as error:
             return error
         return None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sandbox_task.model.catalogue import Entry
+    from sandbox_task.model.port import Voice
 
 _MARK = {"cachePoint": {"type": "default"}}
 _STOPS: dict[str, StopReason] = {
@@ -92,6 +93,16 @@ def _reasoning(raw: Mapping[str, Any]) -> dict[str, Any]:
     if "redactedContent" in raw:
         return {"redactedContent": base64.b64decode(raw["redactedContent"])}
     return dict(raw)
+
+
+def spoken(event: Mapping[str, Any]) -> tuple[Voice, str] | None:
+    """What of an event people can be shown while the reply is on its way."""
+    match event:
+        case {"contentBlockDelta": {"delta": {"text": str(text)}}}:
+            return "text", text
+        case {"contentBlockDelta": {"delta": {"reasoningContent": {"text": str(text)}}}}:
+            return "thinking", text
+    return None
 
 
 class Draft:

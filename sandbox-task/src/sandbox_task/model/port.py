@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
@@ -10,6 +11,8 @@ from sandpiper.errors import RunError
 from sandpiper.models.base import Model as Record
 
 MALFORMED = "malformed_arguments"
+Voice = Literal["text", "thinking"]
+type Hear = Callable[[Voice, str], None]
 StopReason = Literal["end", "tool_calls", "cut_off", "refused", "too_long"]
 
 
@@ -123,9 +126,16 @@ class ModelUnavailable(RunError):
         self.usage = usage or TurnUsage()
 
 
+def nobody(_voice: Voice, _piece: str) -> None:
+    """Who is told what a model says when nobody listens."""
+
+
 class Model(Protocol):
     name: str
     context_tokens: int  # how much the model takes in one request
 
-    def complete(self, request: Request) -> Reply:
-        """Raises TryFailed (an adapter), or ModelUnavailable where others have been tried, too (resilient.py)."""
+    def complete(self, request: Request, hear: Hear = nobody) -> Reply:
+        """`hear` is told what the model says while it says it.
+
+        Raises TryFailed (an adapter), or ModelUnavailable where others have been tried, too (resilient.py).
+        """

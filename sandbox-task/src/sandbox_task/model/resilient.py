@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox_task.model.interruptible import complete_in_time
-from sandbox_task.model.port import ModelUnavailable, TryFailed, TurnUsage
+from sandbox_task.model.port import ModelUnavailable, TryFailed, TurnUsage, nobody
 from sandbox_task.stopping import Stop
 from sandpiper import limits
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sandbox_task.agent.ports import Sink
     from sandbox_task.model.catalogue import PriceList
-    from sandbox_task.model.port import Model, Reply, Request
+    from sandbox_task.model.port import Hear, Model, Reply, Request
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class ResilientModel:
         self._place, self._back_at = 0, 0.0
         self._unpriced: set[str] = set()
 
-    def complete(self, request: Request) -> Reply:
-        """Raises Stopped, ModelUnavailable, or TryFailed for what no repetition mends."""
+    def complete(self, request: Request, _hear: Hear = nobody) -> Reply:
+        """The sink hears what is said. Raises Stopped, ModelUnavailable, or TryFailed for what no repetition mends."""
         turn = _Turn(ends_at=self._time.now() + limits.MODEL_TURN_SECONDS)
         if self._time.now() >= self._back_at:
             self._place = 0
@@ -80,7 +80,7 @@ class ResilientModel:
         self._warn_if_unpriced(model)
         for number in range(1, limits.MODEL_TRIES + 1):
             try:
-                return complete_in_time(model, request, self._stop, seconds=self._seconds_for_one(turn))
+                return self._try(model, request, turn)
             except TryFailed as error:
                 turn.note(error)
                 if not error.retryable and self._place == 0:
@@ -92,6 +92,11 @@ class ResilientModel:
                 return None
             self._time.wait(self._stop, pause)
         return None
+
+    def _try(self, model: Model, request: Request, turn: _Turn) -> Reply:
+        """What is said in a try that fails is shown, too; the next begins anew."""
+        with self._sink.words() as hear:
+            return complete_in_time(model, request, self._stop, seconds=self._seconds_for_one(turn), hear=hear)
 
     def _seconds_for_one(self, turn: _Turn) -> float:
         return max(0.0, min(limits.MODEL_TRY_SECONDS, turn.ends_at - self._time.now()))

@@ -25,7 +25,11 @@ _building = threading.Lock()
 
 @overload
 def client(
-    service: Literal["apigatewaymanagementapi"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+    service: Literal["apigatewaymanagementapi"],
+    *,
+    endpoint_url: str | None = ...,
+    read_seconds: float = ...,
+    attempts: int = ...,
 ) -> ApiGatewayManagementApiClient: ...
 @overload
 def client(
@@ -45,11 +49,13 @@ def client(
 def client(
     service: Literal["stepfunctions"], *, endpoint_url: str | None = ..., read_seconds: float = ...
 ) -> SFNClient: ...
-def client(service: str, *, endpoint_url: str | None = None, read_seconds: float = READ_SECONDS) -> Any:
+def client(
+    service: str, *, endpoint_url: str | None = None, read_seconds: float = READ_SECONDS, attempts: int = ATTEMPTS
+) -> Any:
     """The process's client of a service. Safe to call from any thread and on every request."""
     # Calling a client is thread-safe, making one on a shared session is not.
     with _building:
-        return _client(service, endpoint_url, read_seconds)
+        return _client(service, endpoint_url, read_seconds, attempts)
 
 
 def error_code(error: Exception) -> str:
@@ -59,13 +65,13 @@ def error_code(error: Exception) -> str:
 
 
 @functools.cache
-def _client(service: str, endpoint_url: str | None, read_seconds: float) -> Any:
+def _client(service: str, endpoint_url: str | None, read_seconds: float, attempts: int) -> Any:
     from botocore.config import Config  # noqa: PLC0415 - see _session
 
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=read_seconds,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         signature_version="s3v4" if service == "s3" else None,
         tcp_keepalive=True,
         max_pool_connections=32,

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from botocore.exceptions import ClientError
 
+from sandpiper import limits
 from sandpiper.adapters.aws import error_code
 from sandpiper.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
+    from mypy_boto3_s3.type_defs import CompletedMultipartUploadTypeDef, CompletedPartTypeDef, ObjectIdentifierTypeDef
 
 _DELETED_AT_ONCE = 1_000  # S3 takes no more in one request
 _PIECE_BYTES = 1 << 20
@@ -38,6 +39,18 @@ class S3Blobs:
     def get_file(self, key: str, file: BinaryIO) -> None:
         file.writelines(self._open(key).iter_chunks(_PIECE_BYTES))
 
+    def put_stream(self, key: str, pieces: Iterable[bytes], *, content_type: str) -> int:
+        blocks = _blocks(pieces)
+        first, second = next(blocks, b""), next(blocks, None)
+        if second is not None:
+            return self._upload(key, itertools.chain((first, second), blocks), content_type)
+        self.put(key, first, content_type=content_type)
+        return len(first)
+
+    def keys(self, prefix: str, *, after: str = "", limit: int) -> list[str]:
+        answer = self._s3.list_objects_v2(Bucket=self._bucket, Prefix=prefix, StartAfter=after, MaxKeys=limit)
+        return [item["Key"] for item in answer.get("Contents", [])]
+
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return self._s3.generate_presigned_url(
             "get_object",
@@ -59,6 +72,25 @@ class S3Blobs:
         found = (item["Key"] for page in pages for item in page.get("Contents", []))
         return sum(self._delete(batch) for batch in itertools.batched(found, _DELETED_AT_ONCE, strict=False))
 
+    def _upload(self, key: str, blocks: Iterable[bytes], content_type: str) -> int:
+        upload = self._s3.create_multipart_upload(Bucket=self._bucket, Key=key, ContentType=content_type)["UploadId"]
+        parts: list[CompletedPartTypeDef] = []
+        size = 0
+        try:
+            for number, block in enumerate(blocks, start=1):
+                parts.append(self._upload_part(key, upload, number, block))
+                size += len(block)
+            done: CompletedMultipartUploadTypeDef = {"Parts": parts}
+            self._s3.complete_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload, MultipartUpload=done)
+        except BaseException:
+            self._s3.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload)
+            raise
+        return size
+
+    def _upload_part(self, key: str, upload: str, number: int, block: bytes) -> CompletedPartTypeDef:
+        answer = self._s3.upload_part(Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=number, Body=block)
+        return {"PartNumber": number, "ETag": answer["ETag"]}
+
     def _delete(self, keys: Sequence[str]) -> int:
         named: list[ObjectIdentifierTypeDef] = [{"Key": key} for key in keys]
         answer = self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": named, "Quiet": True})
@@ -75,3 +107,15 @@ class S3Blobs:
             if error_code(error) == "NoSuchKey":
                 raise NotFound(f"There is no {key}.") from error
             raise
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks as large as a multipart upload wants them; only the last is smaller."""
+    gathered = bytearray()
+    for piece in pieces:
+        gathered += piece
+        if len(gathered) >= limits.UPLOAD_PART_BYTES:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryInputTypeDef
 
+WORDS_SEQ = 0  # one row of each run, before its events: what the model is just saying
+WORDS = "agent_delta"
+ENDED = frozenset({"completed", "failed", "cancelled", "timed_out"})  # as in models.run, which costs an import
 HEAD = ("owner", "org", "last_seq", "status", "attempt")
 
 
@@ -61,6 +64,24 @@ class EventLog:
         if "Item" not in answer:
             raise NotFound(f"There is no run {run_id}.")
         return {"org": None, **from_item(answer["Item"])}
+
+    def heads(self, owner: str, *, limit: int) -> list[dict[str, Any]]:
+        answer = self._dynamodb.query(
+            TableName=self._runs_table,
+            IndexName=keys.OWNER_INDEX,
+            KeyConditionExpression="#owner = :owner",
+            ExpressionAttributeNames={"#owner": "owner", "#status": "status"},
+            ExpressionAttributeValues=to_item({":owner": owner}),
+            ProjectionExpression="run_id, #status, last_seq",
+            ScanIndexForward=False,
+            Limit=limit,
+        )
+        return [self._head_now(from_item(item)) for item in answer["Items"]]
+
+    def _head_now(self, head: dict[str, Any]) -> dict[str, Any]:
+        """An index may be a moment behind, which for a run that has ended makes no difference."""
+        now = head if head["status"] in ENDED else self.run_head(head["run_id"])
+        return {"run_id": head["run_id"], "status": now["status"], "last_seq": now["last_seq"]}
 
     def _pages(self, run_id: str, after: int, limit: int) -> Iterator[list[dict[str, Any]]]:
         query: QueryInputTypeDef = {

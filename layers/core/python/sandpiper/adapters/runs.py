@@ -10,7 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandpiper import limits
-from sandpiper.adapters import keys, slots, usage, writes
+from sandpiper.adapters import keys, live_words, slots, usage, writes
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.event_log import EventLog
@@ -135,6 +135,9 @@ class DynamoRuns:
 
     def events(self, run_id: str, *, after: int, limit: int) -> list[Event]:
         return [Event.model_validate(event) for event in self._log.read(run_id, after=after, limit=limit)]
+
+    def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
+        live_words.put(self._dynamodb, self._events_table, run_id, words, attempt=attempt, now=self._clock.now())
 
     def put_control(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 
 from sandpiper import limits
 from sandpiper.adapters.aws import error_code
-from sandpiper.ports import Gone
+from sandpiper.ports import Gone, Stuck
 
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
@@ -24,6 +24,8 @@ class ApiGatewaySockets:
             raise ValueError(message)
         try:
             self._management.post_to_connection(ConnectionId=connection_id, Data=frame)
+        except (ReadTimeoutError, ConnectTimeoutError) as error:
+            raise Stuck(connection_id) from error
         except ClientError as error:
             if error_code(error) == "GoneException":
                 raise Gone(connection_id) from error

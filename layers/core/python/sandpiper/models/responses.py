@@ -163,6 +163,21 @@ class DownloadAnswer(ResponseModel):
     expires_at: datetime
 
 
+class LogPartView(ResponseModel):
+    name: Annotated[str, Field(description="`after` of the next page")]
+    attempt: int
+    first_seq: Annotated[int | None, Field(description="number of the first event that it tells of; null: of none")]
+    last_seq: int | None
+    url: Annotated[str, Field(description="of the part, compressed by gzip")]
+
+
+class LogAnswer(ResponseModel):
+    success: Literal[True] = True
+    url: Annotated[str | None, Field(description="of the whole log, plain text; null while the run is at work")]
+    expires_at: datetime
+    parts: list[LogPartView]
+
+
 class TicketAnswer(ResponseModel):
     success: Literal[True] = True
     ticket: str

@@ -47,6 +47,7 @@ class FakeRuns:
         self._runs: dict[str, Run] = {}
         self._events: dict[str, list[Event]] = {}
         self._controls: dict[str, list[ControlRequest]] = {}
+        self.shown: dict[str, list[dict[str, Any]]] = {}
         self._keys: dict[tuple[str, str], ControlRequest] = {}
         self._lock = threading.RLock()
 
@@ -124,6 +125,13 @@ class FakeRuns:
         with self._lock:
             return [event for event in self._events.get(run_id, ()) if event.seq > after][:limit]
 
+    def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
+        with self._lock:
+            before = self.shown.setdefault(run_id, [])
+            if before and before[-1]["attempt"] > attempt:
+                raise Fenced(f"Attempt {attempt} of {run_id} is over.")
+            before.append({"attempt": attempt, **words})
+
     def put_control(
         self,
         run_id: str,
@@ -199,6 +207,10 @@ class FakeEventLog:
     def run_head(self, run_id: str) -> dict[str, Any]:
         run = self._runs.get(run_id)
         return {name: getattr(run, name) for name in event_log.HEAD}
+
+    def heads(self, owner: str, *, limit: int) -> list[dict[str, Any]]:
+        runs = self._runs.list_by_owner(owner, status=None, repo=None, limit=limit, cursor=None).items
+        return [{"run_id": run.run_id, "status": run.status, "last_seq": run.last_seq} for run in runs]
 
     def read(self, run_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
         events = self._runs.events(run_id, after=after, limit=limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ from sandpiper import limits
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class FakeBlobs:
@@ -32,6 +33,14 @@ class FakeBlobs:
 
     def get_file(self, key: str, file: BinaryIO) -> None:
         file.write(self.get(key))
+
+    def put_stream(self, key: str, pieces: Iterable[bytes], *, content_type: str) -> int:
+        self.put(key, b"".join(pieces), content_type=content_type)
+        return len(self.bodies[key])
+
+    def keys(self, prefix: str, *, after: str = "", limit: int) -> list[str]:
+        found = (key for key in sorted(self.bodies) if key.startswith(prefix) and key > after)
+        return list(islice(found, limit))
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return f"https://blobs.test/{quote(key)}?filename={quote(filename)}&expires={seconds}"

@@ -95,6 +95,11 @@ def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: 
     assert not pem or pem not in str(raised.value)
 
 
+def test_a_key_that_was_written_on_one_line_is_read(github: Loopback, clock: FakeClock) -> None:
+    github.reply(MINT, minted(clock))
+    assert an_app(github, clock, PEM.replace("\n", "\\n")).token(42, "acme/shop", REVIEW).token == "ghs_1"
+
+
 def test_without_an_app_there_are_neither_tokens_nor_deliveries(github: Loopback, clock: FakeClock) -> None:
     nobody = an_app(github, clock, app_id="")
     with pytest.raises(GitHubError, match="No GitHub App"):

@@ -148,6 +148,12 @@ def test_every_error_is_told_with_its_type_its_words_and_a_hint(kind: str) -> No
     assert text.count("\n\n") >= 4
 
 
+def test_an_error_that_is_also_the_summary_is_said_once() -> None:
+    failed = RunResult(outcome="failed", summary="It broke.")
+    text = shown(run(status="failed", result=failed, error=ErrorInfo(type="timeout", message="It broke.")))
+    assert text.count("It broke.") == 1
+
+
 def test_without_an_address_the_run_is_named() -> None:
     assert f"`{RUN_ID}`" in render(run(), link=link_of(None, RUN_ID), now=NOW)
     assert link_of("https://c.test/", RUN_ID) == f"https://c.test/runs/{RUN_ID}"

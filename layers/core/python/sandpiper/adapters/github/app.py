@@ -77,7 +77,8 @@ class GitHubApp:
         now = int(self._clock.now().timestamp())
         claims = {"iat": now - _CLOCK_DRIFT_SECONDS, "exp": now + _JWT_SECONDS, "iss": self._app_id}
         try:
-            return jwt.encode(claims, self._read_key(), algorithm="RS256")
+            # Where a variable holds the key, its lines are often written as `\\n`.
+            return jwt.encode(claims, self._read_key().replace("\\n", "\n"), algorithm="RS256")
         except (ValueError, TypeError, jwt.PyJWTError) as error:
             raise GitHubError(
                 "The GitHub App's private key can't be read: put the PEM into its secret.", code=0

@@ -39,7 +39,8 @@ def handler(event: dict[str, Any], _context: object) -> dict[str, Any]:
     try:
         status, answer = _take(event)
     except SandpiperError as error:
-        body = {"type": error.type, "message": error.message, "retryable": error.retryable}
+        request_id = event.get("requestContext", {}).get("requestId", "")
+        body = {"type": error.type, "message": error.message, "retryable": error.retryable, "request_id": request_id}
         status, answer = error.status, {"success": False, "error": body}
     logger.info("answered", extra={"code": status, **_named(event), **answer})
     return {"statusCode": status, "headers": {"Content-Type": "application/json"}, "body": json.dumps(answer)}

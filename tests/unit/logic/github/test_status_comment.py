@@ -75,12 +75,14 @@ def test_a_question_is_shown_with_the_way_to_answer_it() -> None:
     assert "`/say`" in text
 
 
-def test_an_approval_is_shown_with_its_command_and_the_way_to_answer_it() -> None:
+@pytest.mark.parametrize(("status", "reason"), [("suspended", "awaiting_approval"), ("running", None)])
+def test_an_approval_is_shown_with_its_command_and_the_way_to_answer_it(status: str, reason: str | None) -> None:
     asked = ApprovalRequest(
         id="ap-1", tool="bash", shown={"command": "rm -rf build"}, reason="deletes", risk="high", kind="k",
         requested_at=NOW,
     )  # fmt: skip
-    text = shown(run(status="suspended", suspend_reason="awaiting_approval", approval=asked))
+    text = shown(run(status=status, suspend_reason=reason, approval=asked))
+    assert "asks for your approval" in text
     assert "rm -rf build" in text
     assert "`/approve ap-1`" in text
     assert "`/reject ap-1 why`" in text

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sandpiper.ports import Holds, Hub, Runs, Topics
 
 _APPROVAL_ID = re.compile(r"ap-\w+")
-SEEN, DONE, REFUSED = "eyes", "+1", "confused"
+_SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,12 @@ class Orders:
             return self._wake(delivery, hub)
         if not hub.may_write(delivery.sender):
             # No words: whoever may not write here could have us write as much as they like.
-            hub.react(delivery, REFUSED)
+            hub.react(delivery, _REFUSED)
             return "refused"
         return self._start(delivery, hub) if delivery.verb in STARTING else self._steer(delivery, hub)
 
     def _start(self, delivery: Delivery, hub: Hub) -> str:
+        hub.react(delivery, _SEEN)
         run = self._earlier(delivery)
         if run is None:
             topic = hub.topic(delivery.number, is_pull=delivery.is_pull)
@@ -107,7 +108,7 @@ class Orders:
             self._pass_on(delivery, run)
         except (Conflict, NotFound) as error:
             return self._refuse(delivery, hub, error.message)
-        hub.react(delivery, DONE)
+        hub.react(delivery, _DONE)
         self.tell(run.run_id)
         return delivery.verb
 
@@ -145,7 +146,7 @@ class Orders:
 
     @staticmethod
     def _refuse(delivery: Delivery, hub: Hub, why: str) -> str:
-        hub.react(delivery, REFUSED)
+        hub.react(delivery, _REFUSED)
         hub.comment(delivery.number, f"@{delivery.sender} {why}")
         return "refused"
 

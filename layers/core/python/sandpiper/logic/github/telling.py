@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from sandpiper import limits
 from sandpiper.errors import GitHubError, NotFound
-from sandpiper.logic.github.orders import SEEN
 from sandpiper.logic.github.status_comment import link_of, marker, render
 from sandpiper.models.events import NewEvent
 from sandpiper.ports import Revision
@@ -69,7 +68,6 @@ class Teller:
         if comment_id is None and again:
             comment_id = hub.find_comment(origin.number, marker(run.run_id))
         if comment_id is None:
-            hub.react(origin, SEEN)
             comment_id = hub.comment(origin.number, body)
         else:
             hub.edit_comment(comment_id, body)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # What we refused for good: it would be refused again.
 _FINAL = frozenset({400, 413})
-_STILL_ON_ITS_WAY = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,10 @@ def to_redeliver(deliveries: Iterable[Mapping[str, Any]], now: datetime) -> list
 
 def _is_lost(tries: list[Mapping[str, Any]], now: datetime) -> bool:
     codes = {delivery["status_code"] for delivery in tries}
-    ages = [now - _moment(delivery["delivered_at"]) for delivery in tries]
+    age = now - min(datetime.fromisoformat(delivery["delivered_at"]) for delivery in tries)
     return (
         not any(200 <= code < 300 for code in codes)
         and not codes & _FINAL
         and len(tries) <= limits.GITHUB_REDELIVERIES
-        and min(ages) > _STILL_ON_ITS_WAY
-        and max(ages) < timedelta(seconds=limits.GITHUB_DELIVERY_SECONDS)
+        and age < timedelta(seconds=limits.GITHUB_DELIVERY_SECONDS)
     )
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)

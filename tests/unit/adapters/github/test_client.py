@@ -186,3 +186,32 @@ def test_a_list_without_numbers_is_followed_by_its_links(github: Loopback, clien
 def test_a_link_to_another_host_is_not_followed(github: Loopback, client: GitHubClient) -> None:
     github.reply("GET /x", Reply(200, [1], {"Link": '<http://evil.test/x>; rel="next"'}))
     assert list(client.linked("/x", limit=100)) == [1]
+
+
+def test_the_end_of_a_log_is_read_where_it_is_kept_without_the_token(github: Loopback, client: GitHubClient) -> None:
+    with serving() as elsewhere:
+        elsewhere.reply("GET /log", Reply(200, b"x" * 200_000 + b"the end"))
+        github.reply("GET /logs", Reply(302, None, {"Location": f"{elsewhere.url}/log"}))
+        assert client.tail("/logs", at_most=9) == b"xxthe end"
+        assert "authorization" not in elsewhere.asked[0].headers
+
+
+def test_a_log_that_is_gone_is_told_as_such(github: Loopback, client: GitHubClient) -> None:
+    with serving() as elsewhere:
+        github.reply("GET /logs", Reply(302, None, {"Location": f"{elsewhere.url}/log"}))
+        with pytest.raises(GitHubError, match="answered 404"):
+            client.tail("/logs", at_most=9)
+
+
+def test_a_short_log_that_is_sent_at_once_is_taken(github: Loopback, client: GitHubClient) -> None:
+    github.reply("GET /logs", Reply(200, b"all of it"))
+    assert client.tail("/logs", at_most=5) == b"of it"
+
+
+def test_graphql_lies_beside_the_rest_api_of_an_enterprise_and_its_errors_are_errors(github: Loopback) -> None:
+    client = GitHubClient(f"{github.url}/api/v3", lambda: "tok")
+    github.reply("POST /api/graphql", Reply(200, {"data": {"a": 1}}), Reply(200, {"errors": [{"message": "no"}]}))
+    assert client.graphql("query", {"x": 1}) == {"a": 1}
+    assert github.asked[0].body == {"query": "query", "variables": {"x": 1}}
+    with pytest.raises(GitHubError, match="no"):
+        client.graphql("query", {})

@@ -70,6 +70,29 @@ class GitHubClient:
             left -= len(items)
             url = self._next(answer)
 
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
+        """`data` of the answer. Raises GitHubError, also for what GraphQL calls a success with errors."""
+        answer = self.call("POST", "/graphql", {"query": query, "variables": dict(variables)})
+        if errors := answer.get("errors"):
+            raise GitHubError(f"GitHub refused a query: {errors[0].get('message', 'no reason given')}", code=200)
+        return answer["data"]
+
+    def tail(self, path: str, *, at_most: int) -> bytes:
+        """The last bytes of what GitHub sends us on to, such as a log. The token stays here. Raises GitHubError."""
+        answer = self._send("GET", path, None, None, follow=False)
+        if not (place := answer.headers.get("Location")):
+            return answer.data[-at_most:]
+        kept = b""
+        try:
+            with self._pool.request("GET", place, preload_content=False) as stored:
+                for piece in stored.stream(1 << 16):
+                    kept = (kept + piece)[-at_most:]
+        except urllib3.exceptions.HTTPError as error:
+            raise GitHubError(f"What GET {path} leads to could not be read.", code=0, retryable=True) from error
+        if stored.status != HTTPStatus.OK:
+            raise GitHubError(f"What GET {path} leads to answered {stored.status}.", code=stored.status)
+        return kept
+
     def _next(self, answer: urllib3.BaseHTTPResponse) -> str | None:
         """Below our own address only: the token goes nowhere else."""
         for part in answer.headers.get("Link", "").split(","):
@@ -80,12 +103,19 @@ class GitHubClient:
         return None
 
     def _send(
-        self, method: str, path: str, body: Any, query: Mapping[str, Any] | None, *, repeatable: bool = False
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, Any] | None,
+        *,
+        repeatable: bool = False,
+        follow: bool = True,
     ) -> urllib3.BaseHTTPResponse:
-        url = f"{self._url}{path}{'?' + urlencode(query) if query else ''}"
+        url = f"{self._place(path)}{'?' + urlencode(query) if query else ''}"
         may_repeat = repeatable or method in _SAFE_TO_REPEAT
         for pause in (*limits.GITHUB_PAUSES_SECONDS, None):
-            answer = self._try(method, url, body)
+            answer = self._try(method, url, body, follow=follow)
             if isinstance(answer, urllib3.BaseHTTPResponse) and answer.status < HTTPStatus.BAD_REQUEST:
                 return answer
             wait = None if pause is None else wait_before_next(answer, pause, may_repeat=may_repeat)
@@ -94,11 +124,16 @@ class GitHubClient:
             self._sleep(wait)
         raise AssertionError("the last try raises or returns")
 
-    def _try(self, method: str, url: str, body: Any) -> Outcome:
+    def _place(self, path: str) -> str:
+        """GitHub Enterprise has GraphQL beside its REST API, not below it."""
+        root = self._url.removesuffix("/v3") if path == "/graphql" else self._url
+        return f"{root}{path}"
+
+    def _try(self, method: str, url: str, body: Any, *, follow: bool) -> Outcome:
         """Follows one move: a renamed repository has another address, and logs are kept elsewhere."""
         try:
             answer = self._request(method, url, body)
-            if answer.status not in _MOVED:
+            if answer.status not in _MOVED or not follow:
                 return answer
             target = urljoin(url, answer.headers.get("Location", ""))
             if method != "GET" and not self._is_ours(target):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sandpiper.models.quota import Quota
+from shared.quota_settings import quota_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sandpiper.models.quota import Quota
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,5 @@ class Settings:
             allowed_repo_urls=tuple(filter(None, map(str.strip, environment.get("ALLOWED_REPO_URLS", "").split(",")))),
             websocket_url=environment["WEBSOCKET_URL"],
             version=environment["VERSION"],
-            quota=Quota(
-                starts_per_minute=int(environment["STARTS_PER_MINUTE"]),
-                starts_per_day=int(environment["STARTS_PER_DAY"]),
-                monthly_usd=float(environment["MONTHLY_USD"]),
-                concurrency=int(environment["CONCURRENCY"]),
-            ),
+            quota=quota_of(environment),
         )

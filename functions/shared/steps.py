@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.github.announcer import LambdaAnnouncer
 from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
@@ -28,6 +29,7 @@ def steps_of(settings: StepSettings) -> Steps:
     table = settings.runs_table
     runs = DynamoRuns(dynamodb, runs_table=table, events_table=settings.events_table, blobs=blobs, clock=clock)
     quotas = QuotaRules(DynamoQuotas(dynamodb, runs_table=table), clock, settings.quota)
+    announcer = LambdaAnnouncer(client("lambda"), function=settings.github_function)
     return Steps(
         runs=runs,
         line=Line(runs, DynamoSlots(dynamodb, runs_table=table), workflow, quotas),
@@ -39,4 +41,5 @@ def steps_of(settings: StepSettings) -> Steps:
         sandboxes=EcsSandboxes(client("ecs"), cluster_arn=settings.cluster_arn),
         clock=clock,
         use_spot=settings.use_spot,
+        tell_github=announcer.tell,
     )

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sandpiper.logic.control import Answer, Controls
+from sandpiper.logic.quotas import QuotaRules
 from sandpiper.models.identity import Identity
+from sandpiper.models.quota import Quota
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.fakes import FakeQuotas
 from tests.unit.sandbox.git_server import TOKEN, GitServer
 from tests.unit.sandbox.world import RUN_ID, World, done, plan, run
 
@@ -44,7 +47,8 @@ def spec(git_server: GitServer, **more: Any) -> RunSpec:
 
 
 def controls(world: World) -> Controls:
-    return Controls(world.runs, world.workflow, world.clock)
+    quotas = QuotaRules(FakeQuotas(), world.clock, Quota())
+    return Controls(world.runs, world.workflow, world.clock, quotas)
 
 
 def answer(world: World, given: Answer) -> None:

@@ -130,6 +130,18 @@ class Controls:
         self._wake(run)
         return run
 
+    def ci_completed(self, run_id: str, *, key: str) -> bool:
+        """A run that waits for CI looks at it. Whether there was one; the same `key` wakes it once."""
+        run = self.runs.get(run_id)
+        waits = run.status != "suspended" or str(run.suspend_reason) == "awaiting_ci"
+        if run.is_terminal or not waits or suspension.open_pause(self._inbox(run)):
+            return False
+        # Also before it has been suspended: `Steps.suspend` finds the request.
+        request = {"action": "resume", "by": "github", "data": {"attempt": run.attempt}}
+        self.runs.put_control(run_id, request, key=f"ci:{key}")
+        self._wake(self.runs.get(run_id))
+        return True
+
     def _budget_now(self, run: Run) -> Budget:
         """With what the month leaves by now, for a run that its quota may have stopped. Raises QuotaExceeded."""
         if run.suspend_reason != "budget_exhausted":

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from sandbox_task.workspace.git import Token
     from sandbox_task.workspace.objects import Entry
     from sandpiper.models.spec import RunSpec
 
@@ -57,7 +58,7 @@ class Repository:
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: str | None, at: str | None = None) -> Repository:
+    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: Token, at: str | None = None) -> Repository:
         """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words."""
         git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")

@@ -43,6 +43,29 @@ class GitHubClient:
                 return
             page, left = page + 1, left - len(items)
 
+    def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
+        """`data` of the answer. Raises GitHubError, also for what GraphQL calls a success with errors."""
+        answer = self.call("POST", "/graphql", {"query": query, "variables": dict(variables)})
+        if errors := answer.get("errors"):
+            raise GitHubError(f"GitHub refused a query: {errors[0].get('message', 'no reason given')}", code=200)
+        return answer["data"]
+
+    def tail(self, path: str, *, at_most: int) -> bytes:
+        """The last bytes of what GitHub sends us on to, such as a log. The token stays here. Raises GitHubError."""
+        answer = self._send("GET", path, None, None)
+        if not (place := answer.headers.get("Location")):
+            return answer.data[-at_most:]
+        kept = b""
+        try:
+            with self._pool.request("GET", place, preload_content=False) as stored:
+                for piece in stored.stream(1 << 16):
+                    kept = (kept + piece)[-at_most:]
+        except urllib3.exceptions.HTTPError as error:
+            raise GitHubError(f"What GET {path} leads to could not be read.", code=0, retryable=True) from error
+        if stored.status != 200:
+            raise GitHubError(f"What GET {path} leads to answered {stored.status}.", code=stored.status)
+        return kept
+
     def _send(self, method: str, path: str, body: Any, query: Mapping[str, Any] | None) -> urllib3.BaseHTTPResponse:
         for pause in (*limits.GITHUB_PAUSES_SECONDS, None):
             answer = self._try(method, path, body, query)
@@ -65,10 +88,15 @@ class GitHubClient:
         }
         try:
             return self._pool.request(
-                method, f"{self._url}{path}", json=body, headers=headers, fields=dict(query) if query else None
+                method, self._place(path), json=body, headers=headers, fields=dict(query) if query else None
             )
         except urllib3.exceptions.HTTPError as error:
             return error
+
+    def _place(self, path: str) -> str:
+        """GitHub Enterprise has GraphQL beside its REST API, not below it."""
+        root = self._url.removesuffix("/v3") if path == "/graphql" else self._url
+        return f"{root}{path}"
 
 
 def _wait(

@@ -134,6 +134,20 @@ GITHUB_PAUSES_SECONDS = (1.0, 3.0, 10.0)  # between tries of what may be repeate
 GITHUB_MAX_WAIT_SECONDS = 60  # a longer rate limit is told instead of waited for
 GITHUB_TOKEN_SPARE_SECONDS = 300  # a token is replaced so long before it runs out
 STATUS_COMMENT_SECONDS = 5  # between two edits
+STATUS_COMMENT_CHARS = 60_000  # GitHub takes 65,536
+STATUS_DIFF_CHARS = 30_000
+STATUS_PROSE_CHARS = 6_000
+STATUS_LINE_CHARS = 300
+MAX_WEBHOOK_BYTES = 25 * 1024 * 1024  # GitHub's own
+MAX_DELIVERY_BYTES = 200 * 1024  # handed on; a function that is called without waiting takes 256 KB
+GITHUB_CONTEXT_CHARS = 40_000  # of a conversation, for the model
+GITHUB_ENTRY_CHARS = 8_000  # of one comment in it
+GITHUB_COMMENTS = 100  # of an issue that are read, the newest last
+GITHUB_HELD_SECONDS = 120  # nobody else works on the same delivery or status comment meanwhile
+GITHUB_DELIVERY_SECONDS = 3 * 24 * 60 * 60  # how long GitHub lets a delivery be sent again
+GITHUB_SWEEP_DELIVERIES = 200  # looked at in one sweep
+GITHUB_REDELIVERIES = 3  # of one delivery, at most
+GITHUB_SECRET_SECONDS = 300  # a changed secret is taken up after so long
 
 # Retention by default
 RUN_DAYS = 90

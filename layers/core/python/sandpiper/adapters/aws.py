@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_ecs import ECSClient
     from mypy_boto3_kms import KMSClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_stepfunctions import SFNClient
@@ -35,6 +36,10 @@ def client(
 def client(service: Literal["ecs"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> ECSClient: ...
 @overload
 def client(service: Literal["kms"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> KMSClient: ...
+@overload
+def client(
+    service: Literal["lambda"], *, endpoint_url: str | None = ..., read_seconds: float = ...
+) -> LambdaClient: ...
 @overload
 def client(service: Literal["s3"], *, endpoint_url: str | None = ..., read_seconds: float = ...) -> S3Client: ...
 @overload

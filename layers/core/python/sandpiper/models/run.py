@@ -233,6 +233,7 @@ class Run(Model):
     resume_token: str | None = None  # of the callback that the state machine waits on while suspended
     task_arn: str | None = None
     approval: ApprovalRequest | None = None  # asked and not answered yet, in a sandbox that waits or without one
+    status_comment_id: int | None = None  # on GitHub; written once
     intents: dict[str, Intent] = Field(default_factory=dict)  # by name; see sandbox_task/intents.py
     result: RunResult | None = None
     error: ErrorInfo | None = None

@@ -1,0 +1,75 @@
+"""The GitHub App: its JWT (RS256), and installation tokens for one repository with no more rights than asked for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sandpiper import limits
+from sandpiper.adapters.github.client import GitHubClient
+from sandpiper.errors import GitHubError
+from sandpiper.models.github import RepositoryToken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandpiper.logic.github.permissions import Permissions
+    from sandpiper.ports import Clock
+
+_SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
+_JWT_SECONDS = 540  # GitHub takes ten minutes at most, by its own clock
+_CLOCK_DRIFT_SECONDS = 60
+
+type _Kind = tuple[int, str, tuple[tuple[str, str], ...]]
+
+
+class GitHubApp:
+    """`read_key` is asked when a token is minted, so that a changed key is taken up without a deployment."""
+
+    def __init__(
+        self,
+        *,
+        api_url: str,
+        app_id: str,
+        read_key: Callable[[], str],
+        clock: Clock,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._api_url, self._app_id, self._read_key = api_url, app_id, read_key
+        self._clock, self._sleep = clock, sleep
+        self._known: dict[_Kind, RepositoryToken] = {}
+        self._minting = threading.Lock()
+        self.client = GitHubClient(api_url, self._jwt, sleep=sleep)  # as the App itself
+
+    def token(self, installation_id: int, repository: str, permissions: Permissions) -> RepositoryToken:
+        """One that is good for a while yet. Raises GitHubError."""
+        kind = (installation_id, repository, tuple(sorted(permissions.items())))
+        with self._minting:
+            known = self._known.get(kind)
+            if known is None or known.expires_at - self._clock.now() <= _SPARE:
+                known = self._known[kind] = self._mint(installation_id, repository, permissions)
+            return known
+
+    def client_for(self, installation_id: int, repository: str, permissions: Permissions) -> GitHubClient:
+        return GitHubClient(
+            self._api_url, lambda: self.token(installation_id, repository, permissions).token, sleep=self._sleep
+        )
+
+    def _mint(self, installation_id: int, repository: str, permissions: Permissions) -> RepositoryToken:
+        body = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
+        answer = self.client.call("POST", f"/app/installations/{installation_id}/access_tokens", body)
+        return RepositoryToken(token=answer["token"], expires_at=answer["expires_at"])
+
+    def _jwt(self) -> str:
+        import jwt  # noqa: PLC0415 - with its cryptography half the start-up time: who mints nothing pays nothing
+
+        if not self._app_id:
+            raise GitHubError("No GitHub App is configured: see docs/github-app.md.", code=0)
+        now = int(self._clock.now().timestamp())
+        claims = {"iat": now - _CLOCK_DRIFT_SECONDS, "exp": now + _JWT_SECONDS, "iss": self._app_id}
+        try:
+            return jwt.encode(claims, self._read_key(), algorithm="RS256")
+        except (ValueError, TypeError, jwt.PyJWTError) as error:
+            raise GitHubError("The GitHub App's private key can't be read: put the PEM into its secret.", code=0) from error

@@ -1,0 +1,58 @@
+"""Repository tokens from the one function that holds the App's key, kept until shortly before they run out."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sandpiper import limits
+from sandpiper.errors import Fenced, GitHubError, Unavailable
+from sandpiper.models.github import RepositoryToken
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
+    from sandpiper.ports import Clock
+
+SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
+
+
+class LambdaRepositoryTokens:
+    """One attempt of one run asks again and again; whoever gets a token may use it for SPARE at least."""
+
+    def __init__(self, functions: LambdaClient, *, function: str, clock: Clock) -> None:
+        self._functions, self._function, self._clock = functions, function, clock
+        self._known: dict[tuple[str, int], RepositoryToken] = {}
+        self._asking = threading.Lock()
+
+    def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
+        """None: the run was not asked for on GitHub. Raises Fenced, GitHubError, Unavailable."""
+        with self._asking:
+            known = self._known.get((run_id, attempt))
+            if known and known.expires_at - self._clock.now() > SPARE:
+                return known
+            fresh = _token(self._ask({"action": "token", "run_id": run_id, "attempt": attempt}))
+            if fresh:
+                self._known[run_id, attempt] = fresh
+            return fresh
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = self._functions.invoke(FunctionName=self._function, Payload=json.dumps(request).encode())
+        body: dict[str, Any] = json.loads(answer["Payload"].read())
+        if "FunctionError" in answer:
+            raise Unavailable("The function that mints repository tokens failed. Try again in a moment.")
+        return body
+
+
+def _token(answer: dict[str, Any]) -> RepositoryToken | None:
+    if error := answer.get("error"):
+        raise _failure(error)
+    return RepositoryToken.model_validate(answer) if answer.get("token") else None
+
+
+def _failure(error: dict[str, Any]) -> Exception:
+    if error["type"] == Fenced.type:
+        return Fenced(error["message"])
+    return GitHubError(error["message"], code=error.get("code", 0), retryable=error.get("retryable", False))

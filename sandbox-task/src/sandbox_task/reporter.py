@@ -14,7 +14,7 @@ from sandpiper.errors import Fenced
 from sandpiper.models.events import EventType, NewEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sandbox_task.logfile import LogFile
     from sandbox_task.redaction import Redactor
@@ -39,6 +39,7 @@ class Reporter:
         self._queue: list[NewEvent] = []
         self._outputs: list[CommandOutput] = []
         self._ended = False
+        self.observers: list[Callable[[str, dict[str, Any]], None]] = []
         self._sender = threading.Thread(target=self._send_all, name="reporter", daemon=True)
         self._sender.start()
 
@@ -46,6 +47,8 @@ class Reporter:
         clean = self._redactor.data(data)
         self._log.event(type_, clean)
         self._enqueue(NewEvent(type=type_, data=clean))
+        for observe in self.observers:
+            observe(type_, clean)
 
     def note(self, text: str) -> None:
         """For the log only."""

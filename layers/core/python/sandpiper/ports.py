@@ -158,6 +158,16 @@ class RepositoryTokens(Protocol):
         """None: the run was not asked for on GitHub. Raises Fenced if the attempt is not the current one."""
 
 
+class HeadWatch(Protocol):
+    """Which run waits for what CI says about a commit."""
+
+    def watch(self, repository: str, sha: str, run_id: str) -> None:
+        """`repository` is owner/name. Safe to repeat."""
+
+    def watcher(self, repository: str, sha: str) -> str | None:
+        """The run's id, which may have ended meanwhile."""
+
+
 class Workflow(Protocol):
     """The state machine. Execution name = run id, so starting is idempotent."""
 

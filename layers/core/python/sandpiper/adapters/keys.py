@@ -36,6 +36,11 @@ def month_of(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m")
 
 
+def head_key(repository: str, sha: str) -> dict[str, str]:
+    """Names of repositories are the same in capitals."""
+    return {"pk": f"ci#{repository.lower()}#{sha}", "sk": "CI"}
+
+
 def inbox_sk(n: int) -> str:
     return f"{INBOX}{n:010}"
 

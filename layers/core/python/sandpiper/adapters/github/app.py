@@ -72,4 +72,6 @@ class GitHubApp:
         try:
             return jwt.encode(claims, self._read_key(), algorithm="RS256")
         except (ValueError, TypeError, jwt.PyJWTError) as error:
-            raise GitHubError("The GitHub App's private key can't be read: put the PEM into its secret.", code=0) from error
+            raise GitHubError(
+                "The GitHub App's private key can't be read: put the PEM into its secret.", code=0
+            ) from error

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 _BREAK = "\u200b"  # no width; stands between a sign and the word that would make it mean something
-_INVISIBLE = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _TELLING = re.compile(r"@(?=[\w-])|#(?=\d)|!(?=\[)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
 _URL_OF_ISSUE = re.compile(r"(?<=://)(?=[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|commit|discussions)/)")

@@ -131,10 +131,11 @@ class Opening:
         )
 
     def _following(self) -> Following | None:
-        watch = self.services.watch
-        if self._client is None or self._name is None or watch is None:
+        """Only where the App is installed: nobody else would wake the run."""
+        watch, origin = self.services.watch, self.spec.github
+        if self._client is None or origin is None or watch is None:
             return None
-        return Following(self._client, self._name, self.settings.run_id, watch, self.reporter)
+        return Following(self._client, origin.repository, self.settings.run_id, watch, self.reporter)
 
     def _status(self) -> StatusComment | None:
         origin = self.spec.github

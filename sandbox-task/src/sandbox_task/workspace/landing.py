@@ -23,26 +23,27 @@ _KEPT = "so nothing was pushed; the work is kept as a diff."
 def land(repository: Repository, commit: CommitInfo, *, author: tuple[str, str]) -> CommitInfo:
     """The commit as it was pushed: another one, if the branch had moved. Raises RunError in words."""
     follows = repository.start.continues_branch or repository.tip is not None
-    if follows:
-        _require_branch(repository, commit.branch)
     for _ in range(limits.REBASES if follows else 0):
+        # Looked at first: git itself would gladly push what somebody has just thrown away.
+        if _head(repository, commit.branch) != repository.git.text("rev-parse", f"{commit.sha}^"):
+            commit = _on_top(repository, commit, author)
         try:
             repository.push(commit.sha, commit.branch)
         except BranchMoved:
-            commit = _on_top(repository, commit, author)
-        else:
-            return commit
+            continue
+        return commit
     repository.push(commit.sha, commit.branch)
     return commit
 
 
-def _require_branch(repository: Repository, branch: str) -> None:
+def _head(repository: Repository, branch: str) -> str:
     try:
-        found = repository.git.run("ls-remote", "--heads", "--", "origin", f"refs/heads/{branch}")
+        found = repository.git.text("ls-remote", "--heads", "--", "origin", f"refs/heads/{branch}")
     except GitError as error:
         raise complaints.while_reading(error, repository.name) from error
-    if not found.strip():
+    if not found:
         raise _gone(f"The branch {branch} of {repository.name} was deleted while the run was working, {_KEPT}")
+    return found.partition("\t")[0]
 
 
 def _on_top(repository: Repository, commit: CommitInfo, author: tuple[str, str]) -> CommitInfo:

@@ -77,7 +77,7 @@ class Following:
         if state != "failed":
             return None
         if progress.ci_rounds >= limits.CI_ROUNDS:
-            complaint = f"CI is still red after {progress.ci_rounds} repairs ({', '.join(_names(red))})"
+            complaint = f"CI is still red after {limits.CI_ROUNDS} rounds of repair ({', '.join(_names(red))})"
             raise RunError("gate_failed", f"{complaint}; the work is on its branch.")
         progress.ci_rounds += 1
         progress.ci, progress.ci_red = None, commit.sha

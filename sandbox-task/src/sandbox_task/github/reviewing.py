@@ -55,6 +55,7 @@ class Reviewing:
     intents: Intents
     sink: Sink
     _threads: list[Thread] | None = field(default=None, init=False)
+    _diffs: dict[str | None, str | None] = field(default_factory=dict, init=False)
 
     def told_first(self, repository: Repository) -> str:
         """For the model, as data: what is to be reviewed, and what was said about it before."""
@@ -62,7 +63,7 @@ class Reviewing:
 
     def submit(self, repository: Repository, progress: Progress, mode: ReviewMode) -> None:
         """Raises RunError in words, Fenced."""
-        review = review_text.compose(progress.findings, commentable(pull_diff(repository) or ""), self._earlier())
+        review = review_text.compose(progress.findings, commentable(self._diff(repository) or ""), self._earlier())
         event = review_text.verdict(progress.findings, mode)
         try:
             done = self.intents.once(
@@ -78,19 +79,17 @@ class Reviewing:
 
     def _send(self, review: Review, summary: str, event: Verdict) -> Result:
         """GitHub takes no request for changes from a pull request's own author, and no line that it does not show."""
-        try:
-            return self._sent(review, summary, event)
-        except GitHubError as error:
-            if error.code != _REFUSED:
-                raise
-        try:
-            return self._sent(review, summary, "COMMENT")
-        except GitHubError as error:
-            if error.code != _REFUSED or not review.comments:
-                raise
-        return self._sent(review.all_beside(), summary, "COMMENT")
+        variants = dict.fromkeys(((review, event), (review, "COMMENT"), (review.all_beside(), "COMMENT")))
+        *first, last = variants
+        for each in first:
+            try:
+                return self._sent(*each, summary)
+            except GitHubError as error:
+                if error.code != _REFUSED:
+                    raise
+        return self._sent(*last, summary)
 
-    def _sent(self, review: Review, summary: str, event: Verdict) -> dict[str, Any]:
+    def _sent(self, review: Review, event: Verdict, summary: str) -> dict[str, Any]:
         body = review_text.review_body(
             review, summary=summary, sha=self.pull.head_sha, run=self.named, marker=marker(self.run_id)
         )
@@ -101,6 +100,11 @@ class Reviewing:
     def _find(self) -> dict[str, Any] | None:
         mark = marker(self.run_id)
         return next((_told(review) for review in self.reviews.list() if mark in (review.get("body") or "")), None)
+
+    def _diff(self, repository: Repository) -> str | None:
+        if repository.base_commit not in self._diffs:
+            self._diffs[repository.base_commit] = pull_diff(repository)
+        return self._diffs[repository.base_commit]
 
     def _earlier(self) -> Sequence[Thread]:
         """Without them a remark may be repeated, which is no reason to make none."""
@@ -122,7 +126,7 @@ class Reviewing:
 
     def _told_diff(self, repository: Repository) -> str:
         how = f"`git fetch origin {self.pull.base_ref} && git diff FETCH_HEAD...HEAD` shows all of it."
-        diff = pull_diff(repository)
+        diff = self._diff(repository)
         if diff is None:
             return f"The pull request's diff is too large to be shown here. {how}"
         most = limits.REVIEW_DIFF_TOKENS * limits.CHARS_PER_TOKEN

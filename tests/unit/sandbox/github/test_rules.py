@@ -10,7 +10,7 @@ from sandbox_task.github import verdicts
 from sandbox_task.github.diff_lines import FileLines, commentable, side_of
 from sandbox_task.github.following import judge
 from sandbox_task.github.pull_text import pull_body, pull_title
-from sandbox_task.github.remarks import Remark, fingerprint_of, replacing, repeats
+from sandbox_task.github.remarks import Remark, fingerprint_of, repeats, replacing
 from sandbox_task.github.review_text import compose, review_body, verdict
 from sandpiper import limits
 from sandpiper.adapters.github.checks import CheckRun
@@ -19,7 +19,7 @@ from sandpiper.models.github import GitHubOrigin
 from sandpiper.models.run import CheckResult, CommitInfo, Finding, GateReport, StoryOutcome, SuiteResult
 from sandpiper.models.spec import RunSpec
 
-DIFF = '''diff --git a/app.py b/app.py
+DIFF = """diff --git a/app.py b/app.py
 index 1..2 100644
 --- a/app.py
 +++ b/app.py
@@ -56,7 +56,7 @@ diff --git "a/tab\\there\\303\\244" "b/tab\\there\\303\\244"
 +z
 diff --git a/picture.png b/picture.png
 Binary files a/picture.png and b/picture.png differ
-'''
+"""
 
 
 def test_the_lines_that_a_diff_shows_are_read_as_git_writes_them() -> None:
@@ -171,7 +171,7 @@ def test_a_review_is_one_with_remarks_at_lines_and_the_rest_in_its_text() -> Non
 
 def test_open_remarks_are_not_repeated_and_fixed_ones_are_resolved() -> None:
     still = thread(Remark(finding(), "new").body, id="still")
-    fixed = thread(Remark(finding("Something else entirely.", line=12), "x").body, id="fixed", is_outdated=True, line=None)
+    fixed = thread(Remark(finding("Something else entirely."), "x").body, id="fixed", is_outdated=True, line=None)
     changed = thread(Remark(finding("Leaks the password."), "x").body, id="changed", is_outdated=True, line=None)
     foreign = thread(fixed.body, id="foreign", is_ours=False, is_outdated=True)
     closed = thread(fixed.body, id="closed", is_resolved=True, is_outdated=True)

@@ -64,8 +64,7 @@ class Checks:
     def runs(self) -> list[CheckRun]:
         """Everything that was said about the commit, statuses of the older kind too."""
         answer = self.client.call("GET", f"{self._commit}/check-runs", query={"filter": "latest", "per_page": 100})
-        combined = self.client.call("GET", f"{self._commit}/status")
-        return [*map(_check_run, answer["check_runs"]), *map(_of_status, combined.get("statuses", ()))]
+        return [*map(_check_run, answer["check_runs"]), *map(_of_status, self._statuses())]
 
     def open_suites(self) -> int:
         """Suites that have begun and are not done. One that has no runs has not begun, and may never."""
@@ -80,6 +79,16 @@ class Checks:
             return run.words
         path = f"/repos/{self.repository}/actions/jobs/{run.id}/logs"
         return self.client.tail(path, at_most=limits.CI_LOG_BYTES).decode(errors="replace")
+
+    def _statuses(self) -> list[dict[str, Any]]:
+        """None where they are not for us to read: then nothing there is for us to follow."""
+        try:
+            statuses: list[dict[str, Any]] = self.client.call("GET", f"{self._commit}/status")["statuses"]
+        except GitHubError as error:
+            if error.code not in _NOT_FOR_US:
+                raise
+            return []
+        return statuses
 
     def _create(self, verdict: Verdict, external_id: str) -> int:
         fields = {

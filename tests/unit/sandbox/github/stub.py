@@ -205,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
         data = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(status)
         if status == 302:
-            self.send_header("Location", f"{self.github.url}{answer}")
+            self.send_header("Location", f"{self.github.url.replace('127.0.0.1', 'localhost')}{answer}")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from sandpiper import limits
 from sandpiper.models.github import GitHubOrigin, PullRequest
 from sandpiper.models.run import Intent
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.github import FakeRepositoryTokens
 from tests.unit.sandbox.git_server import TOKEN, GitServer
 from tests.unit.sandbox.github.stub import Refusal, StubGitHub
 from tests.unit.sandbox.world import RUN_ID, World, done, plan, write
@@ -69,6 +71,16 @@ def test_an_issue_is_closed_by_the_pull_request_of_its_comment(
     hub_world.perform(spec(git_server.create("o/r", CHECKED), create_pr=False, github=origin()), TURNS)
     assert "\nCloses #12\n" in github.pulls[0]["body"]
     assert "Asked for by ann in #12" in github.pulls[0]["body"]
+
+
+def test_a_run_without_a_token_of_its_own_works_with_one_that_is_minted_and_tells_it_nobody(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    hub_world.tokens = FakeRepositoryTokens(hub_world.clock, tokens=itertools.repeat(TOKEN))
+    hub_world.perform(spec(git_server.create("o/r", CHECKED), github=origin()), TURNS, token=None)
+    assert hub_world.result.outcome == "completed"
+    assert {asked.token for asked in github.asked} == {TOKEN}
+    assert TOKEN not in hub_world.everything_that_left()
 
 
 def test_what_the_gate_did_not_prove_is_a_draft_that_says_so(

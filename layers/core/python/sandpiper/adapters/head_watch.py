@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandpiper import limits
 from sandpiper.adapters.dynamodb_values import from_item, to_item
-from sandpiper.adapters.keys import head_key
+from sandpiper.adapters.keys import watch_key
 from sandpiper.adapters.rows import expiry
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ class DynamoHeadWatch:
         expires_at = expiry(self._clock.now(), limits.RUN_DAYS)
         self._dynamodb.update_item(
             TableName=self._table,
-            Key=to_item(head_key(repository, sha)),
+            Key=to_item(watch_key(repository, sha)),
             UpdateExpression="SET run_id = :run_id, expires_at = :expires_at",
             ExpressionAttributeValues=to_item({":run_id": run_id, ":expires_at": expires_at}),
         )
 
     def watcher(self, repository: str, sha: str) -> str | None:
-        key = to_item(head_key(repository, sha))
+        key = to_item(watch_key(repository, sha))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

@@ -36,8 +36,8 @@ def month_of(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m")
 
 
-def head_key(repository: str, sha: str) -> dict[str, str]:
-    """Names of repositories are the same in capitals."""
+def watch_key(repository: str, sha: str) -> dict[str, str]:
+    """Of a commit that a run waits for CI on."""
     return {"pk": f"ci#{repository.lower()}#{sha}", "sk": "CI"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from sandpiper.errors import Fenced
 from sandpiper.models.github import RepositoryToken
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandpiper.ports import Clock
 
 
@@ -26,8 +29,9 @@ class FakeHeadWatch:
 class FakeRepositoryTokens:
     """A new token each time, good for an hour; `current_attempt` is the only one that gets any."""
 
-    def __init__(self, clock: Clock, *, current_attempt: int = 1) -> None:
+    def __init__(self, clock: Clock, *, current_attempt: int = 1, tokens: Iterator[str] | None = None) -> None:
         self.clock, self.current_attempt = clock, current_attempt
+        self._tokens = tokens or (f"ghs_minted{number:020}" for number in itertools.count(1))
         self.given: list[str] = []
         self.failure: Exception | None = None
 
@@ -36,5 +40,5 @@ class FakeRepositoryTokens:
             raise Fenced("Another attempt has taken over this run.")
         if self.failure:
             raise self.failure
-        self.given.append(f"ghs_minted{len(self.given) + 1:020}")
+        self.given.append(next(self._tokens))
         return RepositoryToken(token=self.given[-1], expires_at=self.clock.now() + timedelta(hours=1))

@@ -15,6 +15,7 @@ from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.hub import RestHub
 from sandpiper.adapters.github.topics import DynamoTopics
+from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.adapters.quotas import DynamoQuotas
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
@@ -63,6 +64,7 @@ def world() -> World:
         starter=Starter(runs, secrets, workflow, clock, quotas),
         controls=Controls(runs, workflow, clock, quotas),
         topics=DynamoTopics(dynamodb, runs_table=table),
+        watch=DynamoHeadWatch(dynamodb, runs_table=table, clock=clock),
         holds=holds,
         rules=RepoRules(settings.github_url),
         tell=teller.tell,

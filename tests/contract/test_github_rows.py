@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandpiper.adapters import keys
-from sandpiper.adapters.dynamodb_values import to_item
 from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.topics import DynamoTopics
 from sandpiper.models.github import GitHubOrigin
@@ -80,7 +78,6 @@ def test_an_earlier_run_does_not_replace_a_later_one(rows: Rows, repository: str
 
 def test_an_issue_without_a_run_has_none(rows: Rows, repository: str) -> None:
     assert rows.topics.latest(repository, 7) is None
-    assert rows.topics.watcher(repository, "a" * 40) is None
 
 
 def test_a_run_that_was_not_asked_for_on_github_is_not_noted(rows: Rows) -> None:
@@ -112,9 +109,3 @@ def test_of_many_at_once_one_gets_it(rows: Rows, name: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         taken = list(pool.map(lambda _: rows.holds.take(name, seconds=60), range(8)))
     assert [held for held in taken if held] == [Hold(again=False)]
-
-
-def test_a_run_that_waits_for_a_commit_is_found_by_it(aws: Aws, dynamodb: Any, repository: str) -> None:
-    row = {**keys.watch_key(repository, "a" * 40), "run_id": "run-1"}
-    dynamodb.put_item(TableName=aws.runs_table, Item=to_item(row))
-    assert DynamoTopics(dynamodb, runs_table=aws.runs_table).watcher(repository.upper(), "a" * 40) == "run-1"

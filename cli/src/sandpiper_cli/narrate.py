@@ -171,6 +171,7 @@ def _ended(style: str, words: str) -> Callable[[Data], list[Line]]:
 _SUSPENDED = {
     "budget_exhausted": "the budget is used up",
     "awaiting_input": "waiting for an answer",
+    "awaiting_ci": "waiting for the repository's CI",
     "awaiting_approval": "waiting for an approval",
     "paused": "paused",
 }
@@ -276,6 +277,9 @@ _TELLERS: dict[str, Callable[[Data], list[Line]]] = {
     "story_updated": _says("status", "Story {id}: {verdict}", id="", verdict="updated"),
     "commit_created": _committed,
     "commit_pushed": _says("good", "Pushed to branch {branch}", branch="?"),
+    "pr_opened": _says("good", "Pull request #{number}: {url}", number="?", url=""),
+    "pr_updated": _says("good", "Pull request #{number} has the new commit: {url}", number="?", url=""),
+    "review_submitted": _says("good", "Review submitted: {url}", url=""),
     "commit_skipped": _ended("dim", "Nothing committed"),
     "log_stored": _says("dim", "Log stored"),
     "warning": _ended("warn", "Warning"),

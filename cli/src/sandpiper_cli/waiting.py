@@ -15,6 +15,7 @@ _WHY = {
     "budget_exhausted": "it has used up its budget",
     "awaiting_input": "it waits for your answer",
     "awaiting_approval": "it waits for your approval",
+    "awaiting_ci": "it waits for the repository's CI and goes on by itself",
     "paused": "it is paused",
 }
 _GO_ON = {

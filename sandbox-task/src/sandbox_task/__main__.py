@@ -23,6 +23,8 @@ from sandbox_task.supervisor import Services, Supervisor
 from sandpiper.adapters import aws
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.github.tokens import LambdaRepositoryTokens
+from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
 from sandpiper.adapters.workflow import StepFunctionsWorkflow
@@ -30,6 +32,8 @@ from sandpiper.adapters.workflow import StepFunctionsWorkflow
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
+
+    from sandpiper.ports import Clock, RepositoryTokens
 
 
 def main() -> int:
@@ -78,7 +82,14 @@ def _services(settings: Settings) -> Services:
         clock=clock,
     )
     workflow = StepFunctionsWorkflow(aws.client("stepfunctions"), state_machine_arn="")
-    return Services(runs, blobs, secrets, workflow, clock)
+    watch = DynamoHeadWatch(dynamodb, runs_table=settings.runs_table, clock=clock)
+    return Services(runs, blobs, secrets, workflow, clock, _tokens(settings, clock), watch)
+
+
+def _tokens(settings: Settings, clock: Clock) -> RepositoryTokens | None:
+    if settings.github_function is None:
+        return None
+    return LambdaRepositoryTokens(aws.client("lambda"), function=settings.github_function, clock=clock)
 
 
 def _own_credentials() -> list[str]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from sandbox_task.agent.journal import Journal
 from sandbox_task.gate.gate import GateState
+from sandbox_task.github.published import Published
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic.artifacts import checkpoint_prefix
 from sandpiper.models.base import Model as Record
@@ -38,6 +39,7 @@ class Checkpoint(Record):
     instructions_shown: tuple[str, ...] = ()
     log_key: str | None = None
     tree_key: str | None = None
+    published: Published | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ _CONVENTIONAL = re.compile(r"(feat|fix|refactor|docs|test|chore|perf|build|ci|st
 
 
 def branch_name(spec: RunSpec, run_id: str) -> str:
+    if spec.github and spec.github.pull:
+        return spec.github.pull.head_ref
     if spec.branch:
         return spec.branch
     plain = unicodedata.normalize("NFKD", spec.task).encode("ascii", "ignore").decode().lower()

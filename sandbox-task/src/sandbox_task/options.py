@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, field_validator
@@ -39,6 +39,8 @@ class Options(Model):
     setup: tuple[str, ...] = ()
     egress: tuple[str, ...] = ()
     instructions: str = ""
+    review: Literal["comment", "request_changes"] = "comment"
+    follow_ci: bool = False
 
     @field_validator("checks", mode="before")
     @classmethod

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sandbox_task.workspace.repository import Repository
-    from sandpiper.models.run import CommitInfo, Finding, GateReport, StoryOutcome, SuiteResult
+    from sandpiper.models.run import (
+        CiOutcome,
+        CommitInfo,
+        Finding,
+        GateReport,
+        PullRequestInfo,
+        StoryOutcome,
+        SuiteResult,
+    )
 
 
 @dataclass
@@ -26,6 +34,11 @@ class Progress:
     findings: tuple[Finding, ...] = ()
     suites: tuple[SuiteResult, ...] = ()
     commit: CommitInfo | None = None
+    pull_request: PullRequestInfo | None = None
+    ci: CiOutcome | None = None
+    ci_rounds: int = 0
+    awaits_ci: bool = False
+    ci_red: str | None = None  # the commit that CI was red about
     durations_ms: dict[str, int] = field(default_factory=dict)
 
     @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_task import delivery
 from sandbox_task.stories import recording
+from sandbox_task.workspace import landing
 from sandpiper.models.run import CommitInfo
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.repository import Repository
     from sandpiper.models.run import GateReport, StoryOutcome
     from sandpiper.models.spec import RunSpec
+
+_MOVED = "The branch {branch} had moved, so the work was put on top of it. Nothing was checked there: it is unverified."
+_REPAIR = {"type": "bug-fix", "task": "Repair what CI found", "commit_message": None}
 
 
 @dataclass(frozen=True)
@@ -40,17 +44,21 @@ class Publisher:
         if reason := self._why_no_commit(repository, progress):
             self.sink.emit("commit_skipped", reason=reason)
             return
-        progress.tree, progress.story = self.story_of(repository, str(progress.tree), gate, words)
+        if repository.tip is None:  # a repair of what CI found is no new work on a story
+            progress.tree, progress.story = self.story_of(repository, str(progress.tree), gate, words)
         self._commit(repository, progress, gate)
         self._push(repository, progress)
 
     def _why_no_commit(self, repository: Repository, progress: Progress) -> str | None:
-        if progress.tree == repository.base_tree:
+        before = repository.tree_of(repository.tip) if repository.tip else repository.base_tree
+        if progress.tree == before:
             return "Nothing was changed."
         if not self.spec.commit:
             return "The run was asked not to commit."
         if not self.spec.repo_url:
             return "There is no repository to push to; the work is in the diff."
+        if self.spec.github and self.spec.github.pull and self.spec.github.pull.from_fork:
+            return "The pull request comes from a fork, which is not pushed to; the work is in the diff."
         return None
 
     def story_of(
@@ -60,13 +68,14 @@ class Publisher:
         return recording.record(repository, tree, words, gate, task=self.spec.task, now=self.now(), sink=self.sink)
 
     def _commit(self, repository: Repository, progress: Progress, gate: GateReport) -> None:
-        message = delivery.commit_message(self.spec, self.run_id, progress.summary, gate)
+        asked = self.spec if repository.tip is None else self.spec.model_copy(update=_REPAIR)
+        message = delivery.commit_message(asked, self.run_id, progress.summary, gate)
         branch = delivery.branch_name(self.spec, self.run_id)
         sha = repository.commit(str(progress.tree), message, author=self.author)
         progress.commit = CommitInfo(sha=sha, branch=branch, message=message, verified=gate.status == "passed")
         told = progress.commit.model_dump(include={"sha", "branch", "message", "verified"})
         self.sink.emit("commit_created", **told)
-        if not repository.start.continues_branch:
+        if not repository.start.continues_branch and repository.tip is None:
             self.sink.emit("git_branch_created", branch=branch, base=repository.start.name)
 
     def _push(self, repository: Repository, progress: Progress) -> None:
@@ -77,7 +86,10 @@ class Publisher:
         self.wall.close()
         self.stop.check()
         self.confirm_current()
-        repository.push(commit.sha, commit.branch)
+        if (landed := landing.land(repository, commit, author=self.author)).sha != commit.sha:
+            self.sink.emit("warning", message=_MOVED.format(branch=commit.branch), sha=landed.sha)
+            commit, progress.tree = landed, repository.tree_of(landed.sha)
+        repository.tip = commit.sha
         url = delivery.commit_url(self.spec, commit.sha, self.github_url)
         progress.commit = commit.model_copy(update={"pushed": True, "url": url})
         self.sink.emit("commit_pushed", sha=commit.sha, branch=commit.branch, url=url)

@@ -15,7 +15,7 @@ from sandpiper.errors import Fenced
 from sandpiper.models.events import EventType, NewEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sandbox_task.logfile import Entry, LogFile
     from sandbox_task.model.port import Hear
@@ -52,6 +52,7 @@ class Reporter:
         self._words: Words | None = None
         self._words_due = 0.0
         self._ended = False
+        self.observers: list[Callable[[str, dict[str, Any]], None]] = []
         self._sender = threading.Thread(target=self._send_all, name="reporter", daemon=True)
         self._sender.start()
 
@@ -61,6 +62,8 @@ class Reporter:
         clean = self._redactor.data(data)
         with self._lock:  # the same order in the log as in the log file
             self._enqueue(NewEvent(type=type_, data=clean), self._log.event(type_, clean))
+        for observe in self.observers:
+            observe(type_, clean)
 
     def note(self, text: str) -> None:
         """For the log only."""

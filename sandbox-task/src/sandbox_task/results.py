@@ -63,6 +63,8 @@ class Results:
                 findings=progress.findings,
                 suites=progress.suites,
                 commit=progress.commit,
+                pull_request=progress.pull_request,
+                ci=progress.ci,
                 diff_stat=stat,
                 diff_key=diff_key,
                 usage=work.usage,

@@ -31,6 +31,9 @@ class Settings(Model):
     artifacts_bucket: str
     run_secrets_key_id: str
     github_url: str = "https://github.com"
+    github_api_url: str = "https://api.github.com"
+    github_function: str | None = None  # mints tokens for what was asked for on GitHub
+    public_url: str | None = None  # of the console, for links to the run
     anthropic_base_url: str | None = None
     model_provider: Literal["anthropic", "bedrock"] = "anthropic"
     allow_bedrock: bool = False
@@ -51,6 +54,8 @@ class Settings(Model):
 
     @field_validator(
         "anthropic_base_url",
+        "github_function",
+        "public_url",
         "fallback_model",
         "aws_endpoint_url_bedrock_runtime",
         "sandpiper_sandbox",

@@ -13,6 +13,7 @@ from sandbox_task.allowance import Allowance
 from sandbox_task.asking import Asking
 from sandbox_task.checkpoint import Checkpoints
 from sandbox_task.control import Control
+from sandbox_task.github.opening import Opening
 from sandbox_task.inbox import Inbox
 from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.isolation.egress.for_run import policy_for_run
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
-    from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Workflow
+    from sandbox_task.workspace.git import Token
+    from sandpiper.ports import Blobs, Clock, HeadWatch, RepositoryTokens, Runs, RunSecrets, Workflow
 
 REPORTED, FENCED, TERMINATED = 0, 3, 143
 
@@ -53,6 +55,8 @@ class Services:
     secrets: RunSecrets
     workflow: Workflow
     clock: Clock
+    tokens: RepositoryTokens | None = None
+    watch: HeadWatch | None = None
 
 
 class Supervisor:
@@ -132,6 +136,7 @@ class Supervisor:
         finally:
             work.wall.close()
             work.gateway.close()
+            work.github.close()
 
     def _perform(self, work: Work) -> Ending:
         try:
@@ -171,7 +176,9 @@ class Supervisor:
             sink=self._reporter,
             stop=self._stop,
         )
-        gateway = self._gateway(spec, secrets.get("github_token"))
+        given = secrets.get("github_token")
+        github = Opening(self._settings, self._services, spec, self._reporter, self._redactor, given).hub()
+        gateway = self._gateway(spec, github.token)
         wall = put_up_wall(
             self._settings.sandpiper_sandbox,
             self._rooms,
@@ -194,11 +201,11 @@ class Supervisor:
             find_policy=partial(policy_for_run, self._settings, environ=os.environ),
             publisher=self._publisher(spec, wall),
             approvals=self._approvals(spec, wall, allowance, inbox),
-            github_token=secrets.get("github_token"),
+            github=github,
             left_off=left_off,
         )
 
-    def _gateway(self, spec: RunSpec, token: str | None) -> Gateway:
+    def _gateway(self, spec: RunSpec, token: Token) -> Gateway:
         relay = GitRelay(spec.repo_url, token=token).server if spec.repo_url else None
         return Gateway(on_refusal=self._tell_refusal, git=relay)
 

@@ -20,6 +20,8 @@ from sandbox_task.agent.tools.toolbox import Toolbox
 from sandbox_task.checkpoint import Checkpoint
 from sandbox_task.gate.checks import Selection, declared_checks, gate_mode, select_checks
 from sandbox_task.gate.gate import Gate, GateState
+from sandbox_task.github.after_push import after_push
+from sandbox_task.github.published import Published
 from sandbox_task.progress import Progress
 from sandbox_task.stories import recording
 from sandbox_task.suspension import Suspended
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from sandbox_task.agent.approvals import Approvals
     from sandbox_task.allowance import Allowance
     from sandbox_task.checkpoint import Checkpoints
+    from sandbox_task.github.hub import Hub
     from sandbox_task.inbox import Inbox
     from sandbox_task.isolation.egress.for_run import FindPolicy
     from sandbox_task.isolation.egress.gateway import Gateway
@@ -65,7 +68,7 @@ class Work:
     find_policy: FindPolicy
     publisher: Publisher
     approvals: Approvals
-    github_token: str | None
+    github: Hub
     left_off: Checkpoint | None = None
     progress: Progress = field(default_factory=Progress)
     agent: Agent | None = None
@@ -88,6 +91,9 @@ class Work:
     def perform(self) -> None:
         """Raises RunError, Stopped, Suspended or Fenced."""
         repository = self._clone()
+        red = after_push(self, repository)
+        if self.progress.ci:
+            return
         declared = repository.show(repository.settled_tree, options.FILE, at_most=limits.MAX_OPTIONS_BYTES)
         settings = options.parse_options(declared)
         paths = repository.paths(repository.settled_tree)
@@ -95,20 +101,26 @@ class Work:
         self._set_up(repository, settings)
         gate = self._open_gate(repository, settings)
         self._start_agent(repository)
-        finish = self._work(self._resume(repository) or self._first_message(repository, settings, gate))
+        message = self._resume(repository) or self._first_message(repository, settings, gate)
+        finish = self._work(f"{message}\n\n{red}" if red else message)
         if finish.status == "blocked":
             raise RunError("agent_loop_error", f"The agent could not do the task: {finish.summary}")
         if self.spec.type in READ_ONLY_TASKS:
             self._report(repository, settings, gate)
+            self.github.report(repository, self.progress, settings)
         else:
-            self._publish(repository, self._prove(repository, settings, gate))
+            self._publish(repository, settings, self._prove(repository, settings, gate))
 
     def checkpoint(self, wait: Suspended, log_key: str) -> None:
         """Store where the work stands, so that another sandbox can go on. Raises Fenced."""
         repository, agent = self.progress.repository, self.agent
+        if repository and agent is None and self.left_off:  # it was woken, and has to wait on
+            self.checkpoints.save(self.left_off.model_copy(update={"log_key": log_key}), repository)
+            return
         if repository is None or agent is None:
             raise AssertionError("only an agent at work can have to wait")
-        self.take_tree()
+        if self.progress.at_work:
+            self.take_tree()
         checkpoint = Checkpoint(
             reason=wait.message,
             base_commit=repository.base_commit,
@@ -122,6 +134,7 @@ class Work:
             inbox_seen=self.inbox.seen,
             instructions_shown=tuple(self.nested.shown) if self.nested else (),
             log_key=log_key,
+            published=Published.of(self.progress),
         )
         self.checkpoints.save(checkpoint, repository)
 
@@ -135,8 +148,8 @@ class Work:
     def _clone(self) -> Repository:
         with self.progress.phase("clone"):
             self.sink.emit("repo_clone_started", repo=self.spec.repo, base=self.spec.base, branch=self.spec.branch)
-            at = self.left_off.base_commit if self.left_off else None
-            repository = Repository.clone(self.spec, self.rooms, token=self.github_token, at=at)
+            at = self.left_off.base_commit if self.left_off else self.github.starts_at
+            repository = Repository.clone(self.spec, self.rooms, token=self.github.token, at=at)
             port = self.gateway.git_port
             repository.deliver(self.wall, remote=remote_config(port) if port else "")
             self.progress.repository = repository
@@ -235,7 +248,7 @@ class Work:
         return prompting.task_prompt(
             self.spec,
             strategy,
-            repository=found.text,
+            repository=f"{found.text}{self.github.told_first(repository)}",
             instructions=settings.instructions,
             story=self._story(repository),
             baseline=gate.broken_before(),
@@ -309,11 +322,13 @@ class Work:
     def _selection(self, repository: Repository, settings: Options) -> Selection:
         return select_checks(settings, self.plan, repository, str(self.progress.tree))
 
-    def _publish(self, repository: Repository, gate: GateReport) -> None:
+    def _publish(self, repository: Repository, settings: Options, gate: GateReport) -> None:
         self.inbox.may_interrupt = False  # what others see is done whole
         self.stop.check()
         with self.progress.phase("push"):
+            self.github.pull_requests.require_open()
             self.publisher.publish(repository, self.progress, gate, self._words)
+            self.github.publish(repository, self.progress, gate, settings)
 
     @property
     def _words(self) -> str:

@@ -109,7 +109,7 @@ def test_the_body_of_seed_002_becomes_a_spec_that_says_what_has_no_effect() -> N
     ("option", "is_named"),
     [
         ({"temperature": 0.0}, True),
-        ({"create_pr": True}, True),
+        ({"create_pr": True}, False),
         ({"create_pr": False}, False),
         ({"trust_level": "strict"}, False),
         ({"permission_mode": "plan"}, False),
@@ -120,6 +120,11 @@ def test_an_option_without_effect_is_named_unless_it_asks_for_what_happens_anywa
     option: dict[str, Any], *, is_named: bool
 ) -> None:
     assert spec({"task": "Fix it", **option}).unused_options == (tuple(option) if is_named else ())
+
+
+@pytest.mark.parametrize("how", [{"type": "code-review"}, {"skip_commit": True}, {"should_commit": False}])
+def test_a_pull_request_of_work_that_commits_nothing_is_named_as_without_effect(how: dict[str, Any]) -> None:
+    assert spec({"task": "Fix it", "create_pr": True, **how}).unused_options == ("create_pr",)
 
 
 @pytest.mark.parametrize(

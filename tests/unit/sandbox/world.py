@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event
     from sandpiper.models.spec import RunSpec
+    from sandpiper.ports import HeadWatch, RepositoryTokens
 
 RUN_ID = "run-01jd0000000000000000000abc"
 TASK_TOKEN = "task-token-0123456789"
@@ -86,6 +87,9 @@ class World:
     attempt: int = 1
     approval_wait_seconds: int = 0
     exit_code: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    tokens: RepositoryTokens | None = None
+    watch: HeadWatch | None = None
 
     def __post_init__(self) -> None:
         self.runs = FakeRuns(self.clock, blobs=self.blobs)
@@ -105,7 +109,7 @@ class World:
     def attempt_with(self, turns: Sequence[Any]) -> ScriptedModel:
         model = ScriptedModel(turns)
         rooms = open_rooms(self.root / f"sandbox-{self.attempt}", 10002)
-        services = Services(self.runs, self.blobs, self.secrets, self.workflow, self.clock)
+        services = Services(self.runs, self.blobs, self.secrets, self.workflow, self.clock, self.tokens, self.watch)
         supervisor = Supervisor(self._settings(), services, rooms, self.stop, make_models=lambda _name: (model,))
         self.exit_code = supervisor.run()
         return model
@@ -166,4 +170,5 @@ class World:
             sandpiper_sandbox=self.backend,
             sandbox_tools_dir=self.tools,
             approval_wait_seconds=self.approval_wait_seconds,
+            **self.settings,
         )

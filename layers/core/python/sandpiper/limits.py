@@ -120,6 +120,21 @@ MAX_QUESTION_CHARS = 4_000
 MAX_FINDINGS = 100
 LAST_CALL_SECONDS = 2  # with less of the run's time left, no call of the model is begun
 
+# Pull requests, reviews, and the repository's own CI
+GITHUB_LISTED = 500  # reviews, threads: of one pull request
+GITHUB_TITLE_CHARS = 256  # of a pull request
+GITHUB_BODY_CHARS = 60_000  # of a pull request, a review, a comment; GitHub's own is 65,536
+GITHUB_STATUS_CHARS = 140  # a commit status has no room for more
+REVIEW_DIFF_BYTES = 4 * 1024 * 1024  # a larger diff can't be looked through; remarks then stand in the review's text
+REVIEW_DIFF_TOKENS = 20_000  # of it, for the model
+REVIEW_REMARK_CHARS = 600  # of an earlier remark, for the model
+REVIEW_REMARKS_TOLD = 50
+RESOLVED_THREADS = 20  # in one run
+REBASES = 3  # onto a branch that moves on and on
+CI_ROUNDS = 3  # repairs of what the repository's own CI finds
+CI_LOG_BYTES = 16 * 1024  # the end of a failing job's log
+CI_JOBS_TOLD = 5
+
 # AWS
 ECS_OVERRIDES_CHARS = 8_192
 PRESIGN_SECONDS = 900

@@ -273,9 +273,6 @@ class Topics(Protocol):
 
     def latest(self, repository: str, number: int) -> str | None: ...
 
-    def watcher(self, repository: str, sha: str) -> str | None:
-        """The run that waits for what CI says of a commit, which may have ended meanwhile."""
-
 
 class Holds(Protocol):
     """Who works on something that is to be done once, for a while."""
@@ -285,6 +282,16 @@ class Holds(Protocol):
 
     def release(self, name: str, *, done: bool) -> None:
         """What is not done may be taken again at once."""
+
+
+class HeadWatch(Protocol):
+    """Which run waits for what CI says about a commit."""
+
+    def watch(self, repository: str, sha: str, run_id: str) -> None:
+        """`repository` is owner/name. Safe to repeat."""
+
+    def watcher(self, repository: str, sha: str) -> str | None:
+        """The run's id, which may have ended meanwhile."""
 
 
 class Workflow(Protocol):

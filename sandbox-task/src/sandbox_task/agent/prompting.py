@@ -6,11 +6,12 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from sandbox_task.agent.context.marking import as_data
 from sandbox_task.gate.repair import failures
 from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sandbox_task.agent.strategy import Strategy
     from sandbox_task.isolation.wall import Wall
@@ -42,11 +43,11 @@ def task_prompt(
     return _fill(
         "task.md",
         task=spec.task,
-        context=_section("Context given with the task", spec.context),
+        context=_section("Context given with the task", None if spec.github else spec.context),
         instructions=_section("The repository's own instructions", instructions),
         kind=_read(f"types/{spec.type}.md"),
         guidance=_read(f"strategies/{strategy.name}.md"),
-        repository=f"{repository}\n\nThe task seems to be about the story {story}" if story else repository,
+        repository="\n\n".join(filter(None, (repository, *_found(story, spec)))),
         baseline=_section("Checks that fail before your work", failures(baseline) if baseline else None),
     )
 
@@ -55,8 +56,20 @@ def repair_prompt(failed: Sequence[CheckResult]) -> str:
     return _fill("repair.md", failures=failures(failed))
 
 
+def ci_prompt(logs: str) -> str:
+    return _fill("ci.md", logs=as_data(logs))
+
+
 def resumed_prompt(reason: str) -> str:
     return _fill("resumed.md", reason=reason)
+
+
+def _found(story: str, spec: RunSpec) -> Iterator[str]:
+    """A conversation on GitHub is written by anybody: it stands where all data stands."""
+    if story:
+        yield f"The task seems to be about the story {story}"
+    if spec.github and spec.context:
+        yield f"The conversation on GitHub, {spec.github.repository}#{spec.github.number}:\n{as_data(spec.context)}"
 
 
 def _section(title: str, text: str | None) -> str:

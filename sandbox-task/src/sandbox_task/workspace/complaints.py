@@ -28,7 +28,12 @@ _UNREACHABLE = (
 )
 _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
 _FORBIDDEN = ("[remote rejected]", "protected branch", "pre-receive hook declined")
+_ARCHIVED = ("was archived", "is archived")
 _REASONS = ("error: ", "fatal: ", "! [remote rejected]")
+
+
+class BranchMoved(RunError):
+    """Somebody else has pushed to the branch."""
 
 
 def while_reading(error: GitError, repo: str) -> RunError:
@@ -50,12 +55,15 @@ def while_checking_out(error: GitError, repo: str) -> RunError:
 
 def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
     said = error.complaint.lower()
+    if any(sign in said for sign in _ARCHIVED):
+        return _repository(f"The repository {repo} is archived, so nothing can be pushed to it.")
     if any(sign in said for sign in _AUTHENTICATION):
         return _repository(f"The repository {repo} refused the push to {branch}: the token may not write to it.")
     if any(sign in said for sign in _FORBIDDEN):
         return _repository(f"The repository {repo} rejected the push to {branch}: {_rejection(error)}")
     if any(sign in said for sign in _REJECTED):
-        return _repository(f"The branch {branch} of {repo} has moved since this run began, so nothing was pushed.")
+        moved = f"The branch {branch} of {repo} has moved since this run began, so nothing was pushed."
+        return BranchMoved("repository_error", moved)
     if any(sign in said for sign in _UNREACHABLE):
         return _repository(f"The server of {repo} could not be reached for the push.", retryable=True)
     return _repository(f"The push to {branch} of {repo} failed: {_reason(error)}")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BASE = "refs/sandpiper/base"
 SETTLED = "refs/sandpiper/settled"
+OTHER = "refs/sandpiper/other"
 # Said in so many words: without a depth, a shallow remote makes a filtered fetch call itself without end.
 _ALL_HISTORY = "--depth=2147483647"
 # What old tools have left in the history of many a repository; it can harm nobody.
@@ -45,6 +46,12 @@ def fetch_base(git: Git, ref: str) -> bool:
 def fetch_settled(git: Git, ref: str) -> None:
     """The branch that a continued one belongs to, for what it declares. Raises GitError."""
     _fetch(git, ref, "--filter=blob:none", seconds=limits.GIT_TRANSFER_SECONDS, into=SETTLED)
+
+
+def fetch_other(git: Git, ref: str) -> str:
+    """A branch as it is now, or a commit, beside the base; its id. Raises GitError."""
+    _fetch(git, ref, "--filter=blob:none", seconds=limits.GIT_TRANSFER_SECONDS, into=OTHER)
+    return git.text("rev-parse", "--verify", f"{OTHER}^{{commit}}")
 
 
 def fetch_commit(git: Git, commit: str) -> None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from sandpiper import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 _CONFIG = (
@@ -44,6 +44,14 @@ _CONFIG = (
 )
 # For a command that would otherwise ask the remote for what is missing.
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}
+_REACHING_OUT = frozenset({"fetch", "ls-remote", "push"})
+
+# The one there is, or who has one that is good when it is needed: those of an installation live for an hour.
+type Token = str | Callable[[], str | None] | None
+
+
+def current(token: Token) -> str | None:
+    return token() if callable(token) else token
 
 
 class GitError(Exception):
@@ -53,10 +61,11 @@ class GitError(Exception):
 
 
 class Git:
-    def __init__(self, git_dir: Path, work_tree: Path, *, url: str | None = None, token: str | None = None) -> None:
+    def __init__(self, git_dir: Path, work_tree: Path, *, url: str | None = None, token: Token = None) -> None:
         self.git_dir, self.work_tree = git_dir, work_tree
         self._scheme = "http" if url and urlsplit(url).scheme == "http" else "https"  # and never anything else
-        self._askpass = _write_askpass(git_dir.parent, url, token) if url and token else None
+        self._url, self._token = url, token
+        self._askpass: Path | None = None
 
     def run(
         self,
@@ -72,6 +81,8 @@ class Git:
 
         A git that would write a file of more than `most_bytes` is ended.
         """
+        if not _REACHING_OUT.isdisjoint(arguments):
+            self._renew_askpass()
         given = stdin if isinstance(stdin, bytes) else None
         bound = ["prlimit", f"--fsize={most_bytes}", "--core=0", "--"] if most_bytes else []
         process = subprocess.Popen(
@@ -118,6 +129,10 @@ class Git:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+    def _renew_askpass(self) -> None:
+        if self._url and (token := current(self._token)):
+            self._askpass = _write_askpass(self.git_dir.parent, self._url, token)
 
     def _program(self, work_tree: Path) -> list[str]:
         settings = [*_CONFIG, f"protocol.{self._scheme}.allow=always"]

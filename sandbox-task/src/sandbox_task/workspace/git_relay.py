@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sandbox_task.isolation.egress.server import Server
+from sandbox_task.workspace.git import current
 from sandpiper import limits
+from sandpiper.errors import SandpiperError
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterator
     from email.message import Message
     from io import BufferedIOBase
+
+    from sandbox_task.workspace.git import Token
 
 _NAME = "repository.git"
 _REFS = f"/{_NAME}/info/refs?service=git-upload-pack"
@@ -54,7 +58,7 @@ def remote_config(port: int) -> str:
 class GitRelay:
     """`server` is to be given to the gateway."""
 
-    def __init__(self, url: str, *, token: str | None) -> None:
+    def __init__(self, url: str, *, token: Token) -> None:
         self.url, self._token = url, token
         self.server = Server("git", self._handle, at_most=limits.GIT_RELAY_CONNECTIONS, when_full=b"")
 
@@ -66,11 +70,11 @@ class GitRelay:
     def asking(
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> Iterator[http.client.HTTPResponse]:
-        """Raises OSError or HTTPException."""
+        """Raises OSError, HTTPException, or SandpiperError if there is no token to be had."""
         target = urlsplit(self.url)
         line = _line(target.scheme, str(target.hostname), target.port)
-        if self._token:
-            pair = base64.b64encode(f"x-access-token:{self._token}".encode()).decode()
+        if token := current(self._token):
+            pair = base64.b64encode(f"x-access-token:{token}".encode()).decode()
             headers = {**headers, "Authorization": f"Basic {pair}"}
         with closing(line):
             line.request(method, f"{target.path}{path.removeprefix(f'/{_NAME}')}", body or None, headers)
@@ -107,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             with self.server.asking(self.command, self.path, headers, body) as answer:
                 self._hand_back(answer)
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, SandpiperError):
             if not self.has_answered:
                 self._refuse(502, "the repository does not answer")
 

@@ -13,6 +13,7 @@ from sandpiper import limits
 from sandpiper.errors import RunError
 
 if TYPE_CHECKING:
+    from sandpiper.models.github import PullRequest
     from sandpiper.models.spec import RunSpec
 
 _BRANCHES_NAMED = 10
@@ -35,6 +36,8 @@ class Start:
 def find_start(git: Git, spec: RunSpec) -> Start:
     """Raises RunError in words."""
     repo = spec.repo or spec.repo_url or ""
+    if spec.github and spec.github.pull:
+        return _of_pull(git, spec.github.number, spec.github.pull, repo)
     for name in filter(None, (spec.branch, spec.base)):
         _require_valid_name(git, name)
     refs, default = _list_refs(git, spec, repo)
@@ -48,6 +51,21 @@ def find_start(git: Git, spec: RunSpec) -> Start:
     if "HEAD" in refs:  # detached
         return Start(refs["HEAD"], refs["HEAD"][:12])
     return _only_branch(git, repo)
+
+
+def _of_pull(git: Git, number: int, pull: PullRequest, repo: str) -> Start:
+    """Its branch while that is there and ours to push to; else GitHub's own ref of it, which any fork has here, too."""
+    for name in (pull.head_ref, pull.base_ref):
+        _require_valid_name(git, name)
+    branch, settled, own = f"refs/heads/{pull.head_ref}", f"refs/heads/{pull.base_ref}", f"refs/pull/{number}/head"
+    rows = _ls_remote(git, repo, "--", "origin", branch, settled, own).splitlines()
+    refs = {row.partition("\t")[2] for row in rows}
+    if settled not in refs:
+        complaint = f"The repository {repo} no longer has the branch {pull.base_ref!r} that #{number} is to go into."
+        raise RunError("repository_error", complaint)
+    if branch in refs and not pull.from_fork:
+        return Start(branch, pull.head_ref, continues_branch=True, settled=settled)
+    return Start(own if own in refs else pull.head_sha, f"#{number}", settled=settled)
 
 
 def _only_branch(git: Git, repo: str) -> Start:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from sandbox_task.workspace.git import Token
     from sandbox_task.workspace.objects import Entry
     from sandpiper.models.spec import RunSpec
 
@@ -55,9 +56,10 @@ class Repository:
     narrowing: Narrowing = field(default_factory=Narrowing)
     has_whole_history: bool = True  # with contents; commits are always all there
     warnings: list[str] = field(default_factory=list)
+    tip: str | None = None  # what this run has pushed before; its next commit goes on top
 
     @classmethod
-    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: str | None, at: str | None = None) -> Repository:
+    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: Token, at: str | None = None) -> Repository:
         """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words."""
         git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")
@@ -214,7 +216,8 @@ class Repository:
             for role in ("AUTHOR", "COMMITTER")
             for what, value in (("NAME", name), ("EMAIL", email))
         }
-        parents = ("-p", self.base_commit) if self.base_commit else ()
+        parent = self.tip or self.base_commit
+        parents = ("-p", parent) if parent else ()
         sha = self.git.run("commit-tree", tree, *parents, stdin=message.encode(), extra_env=identity)
         return sha.decode().strip()
 
@@ -226,6 +229,14 @@ class Repository:
             self.git.run("push", "--no-verify", "--", url, target, seconds=limits.GIT_TRANSFER_SECONDS)
         except GitError as error:
             raise complaints.while_pushing(error, self.name, branch) from error
+
+    def move_to(self, commit: str) -> None:
+        """What was the base is no more: others have gone on from it."""
+        self.base_commit = commit
+        self.base_tree, self.setup_tree = self.tree_of(commit), None
+
+    def tree_of(self, commit: str) -> str:
+        return self.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
 
     def _fetch(self, at: str | None) -> None:
         try:
@@ -239,9 +250,8 @@ class Repository:
             raise complaints.while_reading(error, self.name) from error
         if self.start.ref or at:
             self.base_commit = self.git.text("rev-parse", "--verify", f"{fetching.BASE}^{{commit}}")
-            self.base_tree = self.git.text("rev-parse", "--verify", f"{self.base_commit}^{{tree}}")
-            settled = fetching.SETTLED if self.start.settled else self.base_commit
-            self.settled_tree = self.git.text("rev-parse", "--verify", f"{settled}^{{tree}}")
+            self.base_tree = self.tree_of(self.base_commit)
+            self.settled_tree = self.tree_of(fetching.SETTLED if self.start.settled else self.base_commit)
 
     def _fetch_again(self, at: str) -> None:
         try:

@@ -13,6 +13,7 @@ from sandpiper.logic.repos import RepoRules
 from sandpiper.models.github import GitHubOrigin, PullRequest, Topic
 from sandpiper.models.identity import Identity
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.github import FakeHeadWatch
 from sandpiper.testing.hub import FakeHolds, FakeHub, FakeTopics
 from tests.unit.logic.world import World
 
@@ -44,6 +45,7 @@ class HubWorld:
     world: World = field(default_factory=World)
     hub: FakeHub = field(default_factory=FakeHub)
     topics: FakeTopics = field(default_factory=FakeTopics)
+    watch: FakeHeadWatch = field(default_factory=FakeHeadWatch)
 
     def __post_init__(self) -> None:
         self.holds = FakeHolds(self.world.clock)
@@ -57,6 +59,7 @@ class HubWorld:
             starter=self.world.starter,
             controls=self.world.controls,
             topics=self.topics,
+            watch=self.watch,
             holds=self.holds,
             rules=RepoRules("https://github.test"),
             tell=self.teller.tell,

@@ -183,7 +183,7 @@ def test_the_approval_of_something_else_approves_nothing(here: HubWorld) -> None
 def test_who_has_used_up_a_quota_is_told_so_in_words(here: HubWorld) -> None:
     here.world.quotas.set_limits(Scope("user", "github:ann"), Quota(monthly_usd=0))
     assert here.orders.obey(delivery()) == "refused"
-    assert "github:ann" in here.hub.comments[1]
+    assert "quota is used up" in here.hub.comments[1]
     assert here.world.runs.list_by_owner("github:ann", status=None, repo=None, limit=1, cursor=None).items == ()
 
 
@@ -218,7 +218,7 @@ def test_a_run_that_was_asked_for_by_https_can_not_be_spoken_to_from_github(here
 
 def test_a_run_that_waits_for_ci_is_woken_when_all_checks_are_complete(here: HubWorld) -> None:
     run_id = here.run_here()
-    here.topics.watchers["acme/shop", "f" * 40] = run_id
+    here.watch.watch("acme/shop", "f" * 40, run_id)
     checks = delivery(verb="checks", head_sha="f" * 40, sender="github-actions[bot]")
     here.hub.complete = False
     assert here.orders.obey(checks) == "nobody waits"
@@ -230,7 +230,7 @@ def test_a_run_that_waits_for_ci_is_woken_when_all_checks_are_complete(here: Hub
 
 def test_a_run_that_a_person_paused_is_not_woken_by_ci(here: HubWorld) -> None:
     run_id = here.run_here()
-    here.topics.watchers["acme/shop", "f" * 40] = run_id
+    here.watch.watch("acme/shop", "f" * 40, run_id)
     token = here.world.suspend(run_id, RunResult(outcome="suspended", suspend_reason="paused"))
     assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40)) == "nobody waits"
     assert token not in here.world.workflow.answers

@@ -57,13 +57,13 @@ def topic_key(repository: str, number: int) -> dict[str, str]:
     return {"pk": f"GITHUB#{repository.lower()}#{number}", "sk": "LATEST"}
 
 
+def month_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m")
+
+
 def watch_key(repository: str, sha: str) -> dict[str, str]:
     """Of a commit that a run waits for CI on."""
     return {"pk": f"ci#{repository.lower()}#{sha}", "sk": "CI"}
-
-
-def month_of(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m")
 
 
 def inbox_sk(n: int) -> str:

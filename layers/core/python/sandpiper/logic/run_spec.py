@@ -13,7 +13,6 @@ from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec, TaskType, TrustLevel
 # asks for what happens anyway.
 _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
     "temperature": (),
-    "create_pr": (False,),
     "auto_deploy": (False,),
     "worker_name": (),
     "callback_url": (),
@@ -62,10 +61,15 @@ def _spec(
         paths=tuple(what.paths or ()),
         commit=_commits(kind, how),
         trust_level=_trust(how),
-        unused_options=tuple(
-            name for name, as_it_is in _WITHOUT_EFFECT.items() if name in how and how[name] not in as_it_is
-        ),
+        unused_options=_unused(kind, how),
     )
+
+
+def _unused(kind: TaskType, how: dict[str, Any]) -> tuple[str, ...]:
+    named = [name for name, as_it_is in _WITHOUT_EFFECT.items() if name in how and how[name] not in as_it_is]
+    if how.get("create_pr") and not _commits(kind, how):
+        named.append("create_pr")
+    return tuple(named)
 
 
 def _commits(kind: TaskType, how: dict[str, Any]) -> bool:

@@ -22,6 +22,8 @@ def is_over(run: Run, unseen: Sequence[ControlRequest]) -> bool:
             return asked is not None and answer_to(asked.id, unseen) is not None
         case "awaiting_input":
             return any(request.action == "message" for request in unseen)
+        case "awaiting_ci":
+            return bool(run.result and run.result.ci) or _is_resumed(run, unseen)
         case _:
             return _is_resumed(run, unseen)
 

@@ -14,11 +14,12 @@ from sandpiper.models.spec import GateMode, RunSpec
 Status = Literal[
     "queued", "provisioning", "running", "suspended", "completed", "failed", "cancelled", "timed_out",
 ]  # fmt: skip
-SuspendReason = Literal["paused", "awaiting_approval", "awaiting_input", "budget_exhausted"]
+SuspendReason = Literal["paused", "awaiting_approval", "awaiting_input", "awaiting_ci", "budget_exhausted"]
 GateStatus = Literal["passed", "failed", "skipped"]
 RiskLevel = Literal["low", "medium", "high"]
 CheckStatus = Literal["passed", "failed", "known_broken"]
 Severity = Literal["critical", "major", "minor", "info"]
+CiOutcome = Literal["passed", "failed", "none"]  # none: the repository has none
 LimitName = Literal["max_turns", "max_cost_usd", "max_total_tokens", "timeout_seconds"]
 TERMINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "timed_out"})
 
@@ -193,6 +194,7 @@ class RunResult(Model):
     gate: GateReport | None = None
     commit: CommitInfo | None = None
     pull_request: PullRequestInfo | None = None
+    ci: CiOutcome | None = None  # of the repository's own CI, if the run was to follow it
     diff_stat: DiffStat | None = None
     diff_key: str | None = None
     log_key: str | None = None

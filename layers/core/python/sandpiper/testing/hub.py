@@ -80,7 +80,6 @@ class FakeHub:
 class FakeTopics:
     def __init__(self) -> None:
         self._latest: dict[tuple[str, int], tuple[str, str]] = {}
-        self.watchers: dict[tuple[str, str], str] = {}
 
     def note(self, run: Run) -> None:
         if run.spec.github is None:
@@ -92,9 +91,6 @@ class FakeTopics:
     def latest(self, repository: str, number: int) -> str | None:
         found = self._latest.get((repository.lower(), number))
         return found[1] if found else None
-
-    def watcher(self, repository: str, sha: str) -> str | None:
-        return self.watchers.get((repository.lower(), sha))
 
 
 class FakeHolds:

@@ -1,8 +1,8 @@
-"""Which run an issue, a pull request or a commit is about: small rows of the runs table."""
+"""Which run an issue or a pull request is about: small rows of the runs table."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
@@ -44,11 +44,6 @@ class DynamoTopics:
                 raise
 
     def latest(self, repository: str, number: int) -> str | None:
-        return self._run_id(keys.topic_key(repository, number))
-
-    def watcher(self, repository: str, sha: str) -> str | None:
-        return self._run_id(keys.watch_key(repository, sha))
-
-    def _run_id(self, key: dict[str, Any]) -> str | None:
-        answer = self._dynamodb.get_item(TableName=self._table, Key=to_item(key), ConsistentRead=True)
+        key = to_item(keys.topic_key(repository, number))
+        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
     from sandpiper.models.run import Run
-    from sandpiper.ports import Holds, Hub, Runs, Topics
+    from sandpiper.ports import HeadWatch, Holds, Hub, Runs, Topics
 
 _APPROVAL_ID = re.compile(r"ap-\w+")
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
@@ -45,6 +45,7 @@ class Orders:
     starter: Starter
     controls: Controls
     topics: Topics
+    watch: HeadWatch
     holds: Holds
     rules: RepoRules
     tell: Callable[[str], None]  # what its status comment is to say, by run id
@@ -143,7 +144,7 @@ class Orders:
                 self.controls.answer(run.run_id, approval_id, Answer("reject", note or None), identity)
 
     def _wake(self, delivery: Delivery, hub: Hub) -> str:
-        run_id = self.topics.watcher(delivery.repository, delivery.head_sha)
+        run_id = self.watch.watcher(delivery.repository, delivery.head_sha)
         if run_id is None or not hub.checks_are_complete(delivery.head_sha):
             return "nobody waits"
         return "woken" if self.controls.ci_completed(run_id, key=delivery.id) else "nobody waits"

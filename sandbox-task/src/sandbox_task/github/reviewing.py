@@ -1,0 +1,156 @@
+"""A review of a pull request, from its diff and earlier remarks to ONE review on GitHub."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sandbox_task.agent.context.marking import as_data
+from sandbox_task.github import review_text
+from sandbox_task.github.diff_lines import commentable
+from sandbox_task.github.doing import made
+from sandbox_task.github.remarks import is_ours
+from sandbox_task.workspace import fetching
+from sandbox_task.workspace.git import GitError
+from sandpiper import limits
+from sandpiper.errors import GitHubError, RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sandbox_task.agent.ports import Sink
+    from sandbox_task.github.review_text import Review, ReviewMode
+    from sandbox_task.intents import Intents, Result
+    from sandbox_task.progress import Progress
+    from sandbox_task.workspace.repository import Repository
+    from sandpiper.adapters.github.reviews import Reviews, Thread, Verdict
+    from sandpiper.models.github import PullRequest
+
+_REFUSED = 422
+
+
+def marker(run_id: str) -> str:
+    return f"<!-- sandpiper:review {run_id} -->"
+
+
+def pull_diff(repository: Repository) -> str | None:
+    """What the pull request changes, as GitHub shows it: since it left its base. None: too large, or not to be had."""
+    git = repository.git
+    try:
+        since = git.text("merge-base", fetching.SETTLED, str(repository.base_commit))
+    except GitError:
+        return None
+    options = ("--no-ext-diff", "--no-textconv", "--find-renames", "--ignore-submodules", "--no-color")
+    with git.stream("diff", *options, since, str(repository.base_commit)) as output:
+        diff = output.read(limits.REVIEW_DIFF_BYTES + 1)
+    return diff.decode(errors="surrogateescape") if len(diff) <= limits.REVIEW_DIFF_BYTES else None
+
+
+@dataclass
+class Reviewing:
+    reviews: Reviews
+    pull: PullRequest
+    run_id: str
+    named: str  # the run, for people
+    intents: Intents
+    sink: Sink
+    _threads: list[Thread] | None = field(default=None, init=False)
+    _diffs: dict[str | None, str | None] = field(default_factory=dict, init=False)
+
+    def told_first(self, repository: Repository) -> str:
+        """For the model, as data: what is to be reviewed, and what was said about it before."""
+        return "\n\n".join((self._told_diff(repository), *self._told_remarks()))
+
+    def submit(self, repository: Repository, progress: Progress, mode: ReviewMode) -> None:
+        """Raises RunError in words, Fenced."""
+        review = review_text.compose(progress.findings, commentable(self._diff(repository) or ""), self._earlier())
+        event = review_text.verdict(progress.findings, mode)
+        try:
+            done = self.intents.once(
+                "review",
+                do=lambda: made(lambda: self._send(review, progress.summary, event), self._find),
+                find=self._find,
+            )
+        except GitHubError as error:
+            complaint = f"The review could not be submitted: {error.message}"
+            raise RunError("repository_error", complaint, retryable=error.retryable) from error
+        self.sink.emit("review_submitted", **done, repeated=review.repeated)
+        self._resolve(review.fixed)
+
+    def _send(self, review: Review, summary: str, event: Verdict) -> Result:
+        """GitHub takes no request for changes from a pull request's own author, and no line that it does not show."""
+        variants = dict.fromkeys(((review, event), (review, "COMMENT"), (review.all_beside(), "COMMENT")))
+        *first, last = variants
+        for each in first:
+            try:
+                return self._sent(*each, summary)
+            except GitHubError as error:
+                if error.code != _REFUSED:
+                    raise
+        return self._sent(*last, summary)
+
+    def _sent(self, review: Review, event: Verdict, summary: str) -> dict[str, Any]:
+        body = review_text.review_body(
+            review, summary=summary, sha=self.pull.head_sha, run=self.named, marker=marker(self.run_id)
+        )
+        sent = self.reviews.submit(commit=self.pull.head_sha, body=body, event=event, comments=review.comments)
+        counts = {"comments": len(review.comments), "beside": len(review.beside)}
+        return _told(sent) | counts | {"event": event}
+
+    def _find(self) -> dict[str, Any] | None:
+        mark = marker(self.run_id)
+        return next((_told(review) for review in self.reviews.list() if mark in (review.get("body") or "")), None)
+
+    def _diff(self, repository: Repository) -> str | None:
+        if repository.base_commit not in self._diffs:
+            self._diffs[repository.base_commit] = pull_diff(repository)
+        return self._diffs[repository.base_commit]
+
+    def _earlier(self) -> Sequence[Thread]:
+        """Without them a remark may be repeated, which is no reason to make none."""
+        if self._threads is None:
+            try:
+                self._threads = list(self.reviews.threads())
+            except GitHubError as error:
+                self.sink.emit("warning", message=f"Earlier remarks could not be read: {error.message}")
+                self._threads = []
+        return self._threads
+
+    def _resolve(self, threads: Sequence[Thread]) -> None:
+        for thread in threads[: limits.RESOLVED_THREADS]:
+            try:
+                self.reviews.resolve(thread.id)
+            except GitHubError as error:
+                self.sink.emit("warning", message=f"A remark that was fixed could not be resolved: {error.message}")
+                return
+
+    def _told_diff(self, repository: Repository) -> str:
+        how = f"`git fetch origin {self.pull.base_ref} && git diff FETCH_HEAD...HEAD` shows all of it."
+        diff = self._diff(repository)
+        if diff is None:
+            return f"The pull request's diff is too large to be shown here. {how}"
+        most = limits.REVIEW_DIFF_TOKENS * limits.CHARS_PER_TOKEN
+        rest = f"\n(The rest is left out. {how})" if len(diff) > most else ""
+        shown = diff[:most].encode(errors="surrogateescape").decode(errors="replace")
+        return f"The pull request's diff, which is to be reviewed:\n{as_data(shown)}{rest}"
+
+    def _told_remarks(self) -> list[str]:
+        ours = [thread for thread in self._earlier() if is_ours(thread) and not thread.is_resolved]
+        if not ours:
+            return []
+        told = "\n".join(_remark_line(thread) for thread in ours[: limits.REVIEW_REMARKS_TOLD])
+        heading = (
+            "Remarks that you made before and that are still open. Do not repeat them. Only if one is marked as "
+            "changed since and its problem is still there, report it again; else it is taken as fixed:"
+        )
+        return [f"{heading}\n{told}"]
+
+
+def _remark_line(thread: Thread) -> str:
+    changed = " (its lines have changed since)" if thread.is_outdated else ""
+    said = " ".join(thread.body.partition("<!--")[0].split())[: limits.REVIEW_REMARK_CHARS]
+    return as_data(f"- {thread.path}:{thread.line or '?'}{changed}: {said}")
+
+
+def _told(review: dict[str, Any]) -> dict[str, Any]:
+    return {"id": review["id"], "url": review.get("html_url")}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sandpiper.ports import Clock
 
 _SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
-_JWT_SECONDS = 540  # GitHub takes ten minutes at most, by its own clock
-_CLOCK_DRIFT_SECONDS = 60
 
 type _Kind = tuple[int, str, tuple[tuple[str, str], ...]]
 
@@ -75,7 +73,8 @@ class GitHubApp:
         if not self._app_id:
             raise GitHubError("No GitHub App is configured: see docs/github-app.md.", code=0)
         now = int(self._clock.now().timestamp())
-        claims = {"iat": now - _CLOCK_DRIFT_SECONDS, "exp": now + _JWT_SECONDS, "iss": self._app_id}
+        begin, end = now - limits.GITHUB_CLOCK_DRIFT_SECONDS, now + limits.GITHUB_JWT_SECONDS
+        claims = {"iat": begin, "exp": end, "iss": self._app_id}
         try:
             # Where a variable holds the key, its lines are often written as `\\n`.
             return jwt.encode(claims, self._read_key().replace("\\n", "\n"), algorithm="RS256")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _SAFE_TO_REPEAT = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 _MOVED = frozenset({301, 302, 307, 308})
-_PAGE = 100
 
 
 class GitHubClient:
@@ -51,7 +50,7 @@ class GitHubClient:
 
     def pages(self, path: str, *, query: Mapping[str, Any] | None = None, limit: int) -> Iterator[Any]:
         """The items of a list, at most `limit`, page after page."""
-        page, left, size = 1, limit, min(_PAGE, limit)
+        page, left, size = 1, limit, min(limits.GITHUB_PAGE, limit)
         while left > 0:
             items = self.call("GET", path, query={**(query or {}), "per_page": size, "page": page})
             yield from items[:left]
@@ -61,7 +60,7 @@ class GitHubClient:
 
     def linked(self, path: str, *, limit: int) -> Iterator[Any]:
         """The same of a list that is not numbered: every page names the next."""
-        url: str | None = f"{path}?{urlencode({'per_page': min(_PAGE, limit)})}"
+        url: str | None = f"{path}?{urlencode({'per_page': min(limits.GITHUB_PAGE, limit)})}"
         left = limit
         while url and left > 0:
             answer = self._send("GET", url, None, None)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sandpiper.logic.github.deliveries import Delivery
     from sandpiper.models.github import GitHubOrigin
 
-_PAGE = 100
 _OURS = "<!-- sandpiper:"
 _WRITERS = frozenset({"admin", "write"})  # maintainers count as write, triage as read
 
@@ -86,8 +85,8 @@ class RestHub:
 
     def _comments(self, number: int, count: int) -> list[Mapping[str, Any]]:
         """The last ones. GitHub lists them oldest first and no other way."""
-        last = -(-count // _PAGE)
-        query = {"per_page": _PAGE}
+        last = -(-count // limits.GITHUB_PAGE)
+        query = {"per_page": limits.GITHUB_PAGE}
         pages = [
             self._client.call("GET", f"{self._path}/issues/{number}/comments", query={**query, "page": page})
             for page in range(max(1, last - 1), last + 1)

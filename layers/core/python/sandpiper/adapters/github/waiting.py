@@ -9,7 +9,6 @@ import urllib3
 from sandpiper import limits
 
 _TOO_MANY = frozenset({403, 429})
-_SECONDARY_SECONDS = 60.0  # what GitHub asks for where it says no number
 
 type Outcome = urllib3.BaseHTTPResponse | urllib3.exceptions.HTTPError
 
@@ -33,5 +32,5 @@ def asked_to_wait(answer: urllib3.BaseHTTPResponse) -> float | None:
         return float(after)
     if answer.headers.get("X-RateLimit-Remaining") == "0":
         reset = answer.headers.get("X-RateLimit-Reset", "")
-        return max(0.0, float(reset) - time.time()) if reset.isdigit() else _SECONDARY_SECONDS
-    return _SECONDARY_SECONDS if b"secondary rate limit" in answer.data.lower() else None
+        return max(0.0, float(reset) - time.time()) if reset.isdigit() else limits.GITHUB_SECONDARY_SECONDS
+    return limits.GITHUB_SECONDARY_SECONDS if b"secondary rate limit" in answer.data.lower() else None

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sandpiper import limits
 from sandpiper.errors import BadRequest
 from sandpiper.logic import ids
 from sandpiper.logic.github.grammar import order_of, reply_of
@@ -97,7 +98,7 @@ def _review_comment(delivery_id: str, payload: Mapping[str, Any], _: Triggers) -
         "is_pull": True,
         "origin": "review_comment",
         "path": str(comment.get("path") or ""),
-        "hunk": str(comment.get("diff_hunk") or "")[-8_000:],
+        "hunk": str(comment.get("diff_hunk") or "")[-limits.GITHUB_ENTRY_CHARS :],
     }
     return _comment(delivery_id, payload, comment, about) if _is(payload, "created") else _EDITED
 

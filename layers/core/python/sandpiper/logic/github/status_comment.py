@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _MARKS = {"passed": "✅", "failed": "❌", "known_broken": "⚠️ failed before", "timed_out": "⌛"}
 _GATES = {"passed": "✅ passed", "failed": "❌ failed", "skipped": "⚠️ skipped: nothing was verified"}
-_MAX_ROWS = 30
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _plan(run: Run, live: Live) -> Iterator[str]:
     if plan is None or not plan.steps:
         return
     done = len(plan.steps) if run.status == "completed" else live.steps_done
-    steps = plan.steps[:_MAX_ROWS]
+    steps = plan.steps[: limits.STATUS_ROWS]
     boxes = [f"- [{'x' if n < done else ' '}] {line(step, limits.STATUS_LINE_CHARS)}" for n, step in enumerate(steps)]
     yield "\n".join(["**Plan**", *boxes])
 
@@ -102,7 +101,9 @@ def _gate(run: Run, live: Live) -> Iterator[str]:
         return
     yield f"**Quality gate**: {_GATES[gate.status]}"
     if gate.checks:
-        yield "\n".join(["| check | result | tests |", "|---|---|---|", *map(_check, gate.checks[:_MAX_ROWS])])
+        yield "\n".join(
+            ["| check | result | tests |", "|---|---|---|", *map(_check, gate.checks[: limits.STATUS_ROWS])]
+        )
 
 
 def _check(check: CheckResult) -> str:
@@ -115,7 +116,10 @@ def _outcome(run: Run) -> Iterator[str]:
     if result is None or not run.is_terminal:
         return
     if result.suites:
-        rows = [f"| `{line(suite.command, 120)}` | {_MARKS[suite.status]} |" for suite in result.suites[:_MAX_ROWS]]
+        rows = [
+            f"| `{line(suite.command, 120)}` | {_MARKS[suite.status]} |"
+            for suite in result.suites[: limits.STATUS_ROWS]
+        ]
         yield "\n".join(["| suite | result |", "|---|---|", *rows])
     if result.findings:
         yield f"{len(result.findings)} remarks."

@@ -20,6 +20,7 @@ _DESCRIPTIONS = {
     409: "Not possible in the present state",
     422: "A field is wrong; `details` names it",
     500: "Our fault",
+    502: "GitHub failed",
     503: "A service did not answer; try again",
 }
 # Operations with more than one good answer; a signature can't say which status goes with which body.
@@ -33,7 +34,10 @@ _ANSWERS = {
         "202": ("The run will be cancelled", "RunAnswer"),
     },
 }
-_MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"})
+_MAY_CONFLICT = frozenset(
+    {*_ANSWERS, "commitFiles", "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"}
+)
+_ON_GITHUB = frozenset({"commitFiles"})
 _OF_POWERTOOLS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
 
@@ -71,6 +75,8 @@ def _errors(path: str, operation: dict[str, Any]) -> list[int]:
         codes += [404]
     if operation.get("requestBody") or operation.get("parameters"):
         codes += [400, 422]
+    if operation["operationId"] in _ON_GITHUB:
+        codes += [404, 502]
     if operation["operationId"] in _MAY_CONFLICT:
         codes += [409]
     return codes

@@ -41,6 +41,7 @@ class World:
     websocket_url: str
     version: str
     clock: Clock
+    github_api_url: str = "https://api.github.com"
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -68,6 +69,7 @@ def world() -> World:
         websocket_url=settings.websocket_url,
         version=settings.version,
         clock=clock,
+        github_api_url=settings.github_api_url,
     )
 
 

@@ -119,6 +119,9 @@ GITHUB_PAUSES_SECONDS = (1.0, 3.0, 10.0)  # between tries of what may be repeate
 GITHUB_MAX_WAIT_SECONDS = 60  # a longer rate limit is told instead of waited for
 GITHUB_TOKEN_SPARE_SECONDS = 300  # a token is replaced so long before it runs out
 STATUS_COMMENT_SECONDS = 5  # between two edits
+MAX_GITHUB_COMMENT_CHARS = 65_536  # GitHub's own, of comments and of the text of a pull request
+MAX_PR_TITLE_CHARS = 256  # GitHub's own
+GITHUB_COMMIT_WAIT_SECONDS = 10  # all pauses of one request: HTTP API gives up after 30 s
 
 # Retention by default
 RUN_DAYS = 90

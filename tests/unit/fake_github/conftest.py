@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 
-from sandpiper_local.fake_github.runner import FakeGitHub, app_keys
+from sandpiper_local.fake_github.keys import app_keys
+from sandpiper_local.fake_github.runner import FakeGitHub
 from tests.unit.fake_github.schemas import complaints_about_answer, complaints_about_event
 
 if TYPE_CHECKING:

@@ -252,7 +252,14 @@ def test_a_push_arrives_and_is_told(world: World, clone: Path) -> None:
     done = git("push", "-q", remote(world, world.installation_token()), "HEAD:refs/heads/topic", at=clone)
     assert done.returncode == 0, done.stderr
     assert world.as_ann("GET", "/branches/topic")["commit"]["commit"]["message"] == "more"
-    assert world.events()[-1] == "push.None"
+    assert world.events()[-2:] == ["push.None", "check_suite.requested"]
+
+
+def test_a_push_can_be_made_to_fail(world: World, clone: Path) -> None:
+    world.github.fail_next("git-receive-pack", status=503)
+    target = remote(world, world.installation_token())
+    assert "503" in git("push", "-q", target, "HEAD:refs/heads/topic", at=clone).stderr
+    assert git("push", "-q", target, "HEAD:refs/heads/topic", at=clone).returncode == 0
 
 
 def test_a_push_without_contents_write_is_refused(world: World, clone: Path) -> None:

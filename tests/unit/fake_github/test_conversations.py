@@ -160,7 +160,8 @@ def test_a_push_moves_the_pull_request_along_and_a_merge_ends_it(world: World, p
     assert world.as_ann("GET", "/branches/main")["commit"]["sha"] == merged["sha"]
     assert world.as_ann("GET", f"/pulls/{pull}/merge") is None
     assert world.as_ann("GET", f"/pulls/{pull}")["merged"]
-    assert world.events()[1:] == [
+    told = [event for event in world.events() if event.startswith(("push", "pull_request"))]
+    assert told == [
         "push.None", "pull_request.opened", "push.None", "pull_request.synchronize", "push.None", "pull_request.closed",
     ]  # fmt: skip
 

@@ -166,6 +166,15 @@ def test_a_red_ci_is_told_and_its_log_can_be_read(world: World) -> None:
     assert world.github.http.get(sent_on.headers["Location"]).text == "E  assert 1 == 2\n"
 
 
+def test_a_push_opens_a_suite_of_the_apps_own_that_nobody_ends(world: World) -> None:
+    sha = world.github.commit(REPO, "topic", {"till.py": "x\n"})
+    world.github.finish_ci(REPO, sha, conclusion="success")
+    suites = world.as_ann("GET", f"/commits/{sha}/check-suites")["check_suites"]
+    assert {suite["app"]["slug"]: suite["status"] for suite in suites} == {
+        "sandpiper": "queued", "github-actions": "completed",
+    }  # fmt: skip
+
+
 # ---- pages
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from sandpiper_local.fake_github.check_suites import run_ci
 from sandpiper_local.fake_github.errors import Refusal
 from sandpiper_local.fake_github.failures import Failure
 from sandpiper_local.fake_github.git_store import ZERO, Person
 from sandpiper_local.fake_github.pushes import after_push
-from sandpiper_local.fake_github.routes.checks import run_ci
 from sandpiper_local.fake_github.state import App, Installation
 from sandpiper_local.fake_github.views.common import delivery_view, short_repository_view, time_of
 
@@ -217,10 +218,10 @@ class Admin:
         return {"now": time_of(self._hub.clock.now())}
 
     def _rate_limit(self, _: web.Request, body: Any) -> Any:
-        """How many requests every token of today has left."""
+        """How many requests every token of today has left, until `reset_in` seconds from now."""
         for token in self._hub.tokens.values():
             token.used = token.limit - body["remaining"]
-            token.window_ends = token.window_ends or self._hub.clock.now().replace(year=9999)
+            token.window_ends = self._hub.clock.now() + timedelta(seconds=body.get("reset_in", 3600))
         return {}
 
     def _fail(self, _: web.Request, body: Any) -> Any:

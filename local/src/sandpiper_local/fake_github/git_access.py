@@ -37,6 +37,8 @@ class GitAccess:
         return [web.get(path, self.serve), web.post(path, self.serve)]
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
+        if (failure := self._hub.failures.take(request.method, request.path)) and failure.status:
+            return web.Response(status=failure.status, text=f"remote: {failure.message}\n", headers=failure.headers)
         pushing = "git-receive-pack" in (request.match_info["service"], request.query.get("service"))
         name = f"{request.match_info['owner']}/{request.match_info['repo'].removesuffix('.git')}"
         if moved := self._hub.renamed.get(name):

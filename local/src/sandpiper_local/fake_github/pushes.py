@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sandpiper_local.fake_github.check_suites import request_suite
 from sandpiper_local.fake_github.git_store import ZERO
 from sandpiper_local.fake_github.views.git import pushed_commit_view
 from sandpiper_local.fake_github.views.pulls import pull_of, pull_view
@@ -25,6 +26,8 @@ def after_push(hub: Hub, repository: Repository, before: dict[str, str], sender:
         if old != new:
             _tell_push(hub, repository, ref, (old, new), sender)
             _move_pulls(hub, repository, ref, new, sender)
+            if new != ZERO:
+                request_suite(hub, repository, new, sender)
 
 
 def _tell_push(hub: Hub, repository: Repository, ref: str, moved: tuple[str, str], sender: User) -> None:

@@ -6,21 +6,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sandpiper_local.fake_github.calls import Answer, Call, Page, Route, created
+from sandpiper_local.fake_github.check_suites import own_suite
 from sandpiper_local.fake_github.errors import Refusal, not_found
-from sandpiper_local.fake_github.state import CheckRun, CheckSuite, CommitStatus, Job, WorkflowRun
+from sandpiper_local.fake_github.state import CheckRun, CommitStatus
 from sandpiper_local.fake_github.views.checks import (
     check_run_view,
     job_view,
     status_view,
-    suite_state,
     suite_view,
     workflow_run_view,
 )
 from sandpiper_local.fake_github.views.common import repository_view
 
 if TYPE_CHECKING:
-    from sandpiper_local.fake_github.hub import Hub
-    from sandpiper_local.fake_github.state import Repository, User
+    from sandpiper_local.fake_github.state import CheckSuite, Job, WorkflowRun
 
 _STATUSES = frozenset({"queued", "in_progress", "completed", "waiting", "requested", "pending"})
 _CONCLUSIONS = frozenset({
@@ -43,22 +42,6 @@ def create_check_run(call: Call) -> Answer:
     call.repo.check_runs.append(run)
     _change(call, run)
     return created(check_run_view(call.hub, call.repo, run))
-
-
-def own_suite(hub: Hub, repository: Repository, sha: str) -> CheckSuite:
-    """Of our App on a commit: one, as on GitHub, made when it is first needed."""
-    app_id = hub.app.id if hub.app else 0
-    known = (one for one in repository.suites if (one.head_sha, one.app_id) == (sha, app_id))
-    if found := next(known, None):
-        return found
-    suite = CheckSuite(hub.new_id(), sha, branch_of(repository, sha), app_id, hub.clock.now(), hub.clock.now())
-    repository.suites.append(suite)
-    return suite
-
-
-def branch_of(repository: Repository, sha: str) -> str | None:
-    names = (ref.removeprefix("refs/heads/") for ref, at in repository.git.refs().items() if at == sha)
-    return next(names, None)
 
 
 def update_check_run(call: Call) -> Any:
@@ -223,27 +206,6 @@ def _job(call: Call) -> tuple[WorkflowRun, Job]:
             if job.id == wanted:
                 return run, job
     raise not_found()
-
-
-def run_ci(
-    hub: Hub, repository: Repository, sha: str, jobs: list[dict[str, Any]], sender: User
-) -> WorkflowRun:  # fmt: skip
-    """A finished run of Actions on a commit: `jobs` with name, conclusion and log. The App is told of its suite."""
-    now = hub.clock.now()
-    suite = CheckSuite(hub.new_id(), sha, branch_of(repository, sha), 0, now, now)
-    run = WorkflowRun(hub.new_id(), len(repository.workflow_runs) + 1, "CI", suite, sender, now)
-    repository.suites.append(suite)
-    for job in jobs:
-        number = hub.new_id()
-        url = f"{hub.url}/{repository.full_name}/actions/runs/{run.id}/job/{number}"
-        check = CheckRun(number, suite, job["name"], "completed", now, job["conclusion"], now, url)
-        repository.check_runs.append(check)
-        run.jobs.append(Job(number, check, job.get("log", "")))
-    repository.workflow_runs.append(run)
-    if suite_state(repository, suite)[0] == "completed":
-        view = suite_view(hub, repository, suite)
-        hub.webhooks.emit(hub, "check_suite", "completed", repository, sender, check_suite=view)
-    return run
 
 
 _REPO = "/repos/{owner}/{repo}"

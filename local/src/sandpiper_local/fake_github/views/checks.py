@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandpiper_local.fake_github.git_store import ZERO
+from sandpiper_local.fake_github.state import App
 from sandpiper_local.fake_github.views.common import (
     app_view,
     node_id,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sandpiper_local.fake_github.state import CheckRun, CheckSuite, CommitStatus, Job, Repository, WorkflowRun
     from sandpiper_local.fake_github.views.common import Json
 
+ACTIONS_ID = 15368  # GitHub's own number of Actions
 _BAD = ("failure", "timed_out", "cancelled", "action_required", "startup_failure")
 
 
@@ -45,6 +47,14 @@ def pulls_with_head(hub: Hub, repository: Repository, sha: str) -> list[Json]:
     ]  # fmt: skip
 
 
+def _app(hub: Hub, suite: CheckSuite) -> Json | None:
+    if suite.app_id != ACTIONS_ID:
+        return app_view(hub, hub.app) if hub.app else None
+    owner, since = hub.user("github", "Organization"), hub.clock.now()
+    actions = App(ACTIONS_ID, "github-actions", "GitHub Actions", owner, owner, "", since, {"checks": "write"})
+    return app_view(hub, actions)
+
+
 def suite_view(hub: Hub, repository: Repository, suite: CheckSuite) -> Json:
     url = f"{hub.api_url}/repos/{repository.full_name}/check-suites/{suite.id}"
     status, conclusion = suite_state(repository, suite)
@@ -54,7 +64,7 @@ def suite_view(hub: Hub, repository: Repository, suite: CheckSuite) -> Json:
         "head_sha": suite.head_sha,
         "status": status, "conclusion": conclusion, "url": url, "before": parents[0] if parents else ZERO,
         "after": suite.head_sha, "pull_requests": pulls_with_head(hub, repository, suite.head_sha),
-        "app": app_view(hub, hub.app) if hub.app else None, "created_at": time_of(suite.created_at),
+        "app": _app(hub, suite), "created_at": time_of(suite.created_at),
         "updated_at": time_of(suite.updated_at), "rerequestable": True, "runs_rerequestable": True,
         "latest_check_runs_count": sum(run.suite is suite for run in repository.check_runs),
         "check_runs_url": f"{url}/check-runs", "head_commit": simple_commit_view(repository, suite.head_sha),
@@ -73,7 +83,7 @@ def check_run_view(hub: Hub, repository: Repository, run: CheckRun) -> Json:
         "status": run.status, "conclusion": run.conclusion, "started_at": time_or_none(run.started_at),
         "completed_at": time_or_none(run.completed_at), "name": run.name, "check_suite": {"id": run.suite.id},
         "output": output | {"annotations_count": len(run.annotations), "annotations_url": f"{url}/annotations"},
-        "app": app_view(hub, hub.app) if hub.app else None,
+        "app": _app(hub, run.suite),
         "pull_requests": pulls_with_head(hub, repository, run.suite.head_sha),
     }  # fmt: skip
 

@@ -109,3 +109,20 @@ def world(tmp_path: Path, receiver: Receiver) -> Iterator[World]:
         yield World(github, github.install("acme", [REPO]), receiver)
         github.settle()
     assert complaints == []
+
+
+def changed(number: int) -> dict[str, str]:
+    return {"till.py": "".join(f"line {n}\n" if n != number else "another line\n" for n in range(1, 21))}
+
+
+@pytest.fixture
+def pull(world: World) -> int:
+    """By ann, with line 10 of till.py changed."""
+    world.github.commit(REPO, "topic", changed(10), by="ann")
+    return world.github.open_pull(REPO, "topic", by="ann", body="Why and how")
+
+
+def remark(world: World, pull: int, line: int, **more: Any) -> dict[str, Any]:
+    sha = world.as_ann("GET", f"/pulls/{pull}")["head"]["sha"]
+    body = {"body": "Is this right?", "commit_id": sha, "path": "till.py", "line": line, "side": "RIGHT", **more}
+    return dict(world.as_ann("POST", f"/pulls/{pull}/comments", body))

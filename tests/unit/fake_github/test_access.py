@@ -57,6 +57,17 @@ def test_a_token_is_narrowed_to_repositories_and_permissions(world: World) -> No
     assert (refused.status_code, refused.json()["message"]) == (403, "Resource not accessible by integration")
 
 
+def test_who_may_write_pull_requests_may_speak_on_them_and_on_no_issue(world: World) -> None:
+    token = world.installation_token(permissions={"pull_requests": "write"})
+    issue = world.github.open_issue(REPO, "Rounding", by="ann")
+    world.github.commit(REPO, "topic", {"till.py": "x"})
+    pull = world.github.open_pull(REPO, "topic", by="ann")
+    said = world.api("POST", f"/repos/{REPO}/issues/{pull}/comments", {"body": "hello"}, token=token)
+    edit = world.api("PATCH", f"/repos/{REPO}/issues/comments/{said.json()['id']}", {"body": "hi"}, token=token)
+    refused = world.api("POST", f"/repos/{REPO}/issues/{issue}/comments", {"body": "hello"}, token=token)
+    assert (said.status_code, edit.status_code, refused.status_code) == (201, 200, 403)
+
+
 @pytest.mark.parametrize("body", [{"repositories": ["nowhere"]}, {"permissions": {"administration": "write"}}])
 def test_a_token_for_more_than_is_granted_is_refused(world: World, body: dict[str, Any]) -> None:
     path = f"/app/installations/{world.installation}/access_tokens"

@@ -199,13 +199,16 @@ def _permission_for(route: Route, call: Call) -> str:
     """A pull request's comments and labels are open to who may write pull requests, too."""
     name, _, level = route.permission.partition(":")
     token = call.actor.token
-    if name != "issues" or token is None or token.permissions is None or "issue_number" not in call.params:
+    if name != "issues" or token is None or token.permissions is None or not _is_on_a_pull(call):
         return route.permission
-    number = call.params["issue_number"]
-    issue = call.repo.issues.get(int(number)) if number.isdigit() else None
-    if issue and issue.pull and token.permissions.get("pull_requests") in {"read", "write"}:
-        return f"pull_requests:{level}"
-    return route.permission
+    return f"pull_requests:{level}" if token.permissions.get("pull_requests") in {level, "write"} else route.permission
+
+
+def _is_on_a_pull(call: Call) -> bool:
+    number, comment = call.params.get("issue_number", ""), call.params.get("comment_id", "")
+    return any(
+        str(issue.number) == number or comment in {str(one.id) for one in issue.comments} for issue in call.repo.pulls
+    )
 
 
 def credential_of(request: web.Request) -> str | None:

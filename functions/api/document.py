@@ -21,6 +21,7 @@ _DESCRIPTIONS = {
     422: "A field is wrong; `details` names it",
     429: "A quota is used up; `details` and `Retry-After` say which and until when",
     500: "Our fault",
+    502: "GitHub failed",
     503: "A service did not answer; try again",
 }
 # Operations with more than one good answer; a signature can't say which status goes with which body.
@@ -34,7 +35,10 @@ _ANSWERS = {
         "202": ("The run will be cancelled", "RunAnswer"),
     },
 }
-_MAY_CONFLICT = frozenset({*_ANSWERS, "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"})
+_MAY_CONFLICT = frozenset(
+    {*_ANSWERS, "commitFiles", "raiseBudget", "sendMessage", "resumeRun", "answerApproval", "pauseRun"}
+)
+_ON_GITHUB = frozenset({"commitFiles"})
 _MAY_BE_TOO_MUCH = frozenset({"execute", "raiseBudget", "createTicket"})
 _OF_POWERTOOLS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
 
@@ -73,6 +77,8 @@ def _errors(path: str, operation: dict[str, Any]) -> list[int]:
         codes += [404]
     if operation.get("requestBody") or operation.get("parameters"):
         codes += [400, 422]
+    if operation["operationId"] in _ON_GITHUB:
+        codes += [404, 502]
     if operation["operationId"] in _MAY_CONFLICT:
         codes += [409]
     if operation["operationId"] in _MAY_BE_TOO_MUCH:

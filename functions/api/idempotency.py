@@ -1,4 +1,4 @@
-"""`Idempotency-Key`, by Powertools: one key of one owner starts one run, however often it is sent."""
+"""`Idempotency-Key`, by Powertools: one key of one owner does a thing once, however often it is sent."""
 
 from __future__ import annotations
 
@@ -33,9 +33,19 @@ class Idempotency:
         )
 
     def once(
-        self, *, owner: str, key: str, body: Mapping[str, Any], start: Callable[[], str], context: LambdaContext
+        self,
+        *,
+        owner: str,
+        key: str,
+        body: Mapping[str, Any],
+        start: Callable[[], str],
+        context: LambdaContext,
+        operation: str = "execute",
     ) -> str:
-        """The run id that `start` gives, or gave the first time. Raises Conflict, InProgress, Unavailable."""
+        """What `start` gives, or gave the first time; a key is good for one operation.
+
+        Raises Conflict, InProgress, Unavailable.
+        """
         self._config.register_lambda_context(context)
 
         def start_once(*, request: Mapping[str, Any]) -> str:  # noqa: ARG001 - Powertools reads it by name
@@ -46,14 +56,14 @@ class Idempotency:
             data_keyword_argument="request",
             persistence_store=self._store,
             config=self._config,
-            key_prefix="execute",
+            key_prefix=operation,
         )
         try:
-            run_id: str = guarded(request={"key": [owner, key], "body": body})
+            given: str = guarded(request={"key": [owner, key], "body": body})
         except IdempotencyValidationError as error:
             raise Conflict("This Idempotency-Key was used with another body.") from error
         except (IdempotencyAlreadyInProgressError, IdempotencyInconsistentStateError) as error:
             raise InProgress("A request with this Idempotency-Key is still being worked on.") from error
         except IdempotencyPersistenceLayerError as error:
             raise Unavailable("The request could not be recorded. Try again in a moment.") from error
-        return run_id
+        return given

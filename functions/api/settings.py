@@ -26,6 +26,7 @@ class Settings:
     anthropic_base_url: str
     model_provider: str
     github_url: str
+    github_api_url: str
     allowed_repo_urls: tuple[str, ...]
     websocket_url: str
     version: str
@@ -45,6 +46,7 @@ class Settings:
             anthropic_base_url=environment["ANTHROPIC_BASE_URL"],
             model_provider=environment["MODEL_PROVIDER"],
             github_url=environment["GITHUB_URL"],
+            github_api_url=environment["GITHUB_API_URL"],
             allowed_repo_urls=tuple(filter(None, map(str.strip, environment.get("ALLOWED_REPO_URLS", "").split(",")))),
             websocket_url=environment["WEBSOCKET_URL"],
             version=environment["VERSION"],

@@ -47,6 +47,7 @@ class World:
     clock: Clock
     quotas: QuotaRules
     line: Line
+    github_api_url: str = "https://api.github.com"
     sleep: Callable[[float], None] = time.sleep
 
 
@@ -77,6 +78,7 @@ def world() -> World:
         clock=clock,
         quotas=quotas,
         line=Line(runs, DynamoSlots(dynamodb, runs_table=settings.runs_table), workflow, quotas),
+        github_api_url=settings.github_api_url,
     )
 
 

@@ -7,6 +7,7 @@ def test_…(stack):
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import jwt
 import pytest
 
 from sandpiper_local import aws
+from sandpiper_local.fake_github.client import GitHubAdmin
 from sandpiper_local.scripted_model.runner import ScriptedModel
 from sandpiper_local.stack import UpOptions, background
 
@@ -41,6 +43,7 @@ class Stack:
     info: dict[str, Any]
     model: ScriptedModel
     state_dir: Path
+    github: GitHubAdmin | None = None  # of the session's stack: what it asks of GitHub goes there
     _clients: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -84,5 +87,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
             "SANDBOX_JWT_SECRET": JWT_SECRET,
             "APPROVAL_WAIT_SECONDS": str(APPROVAL_WAIT_SECONDS),
         }
-        with background(UpOptions(port=0, state_dir=state_dir, environment=environment)) as info:
-            yield Stack(info, model, state_dir)
+        options = UpOptions(port=0, state_dir=state_dir, environment=environment, github="fake")
+        with background(options) as info, contextlib.closing(GitHubAdmin(info["github_url"])) as github:
+            yield Stack(info, model, state_dir, github)

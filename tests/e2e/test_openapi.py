@@ -23,7 +23,8 @@ CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
     "response_schema_conformance,negative_data_rejection,positive_data_acceptance,ignored_auth"
 )
-# A cursor is what an earlier answer gave, and a limit must leave something to use: no schema says which are good.
+# A cursor is what an earlier answer gave, a limit must leave something to use, and no path may come twice: no schema
+# says which are good.
 SETTINGS = """
 [[operations]]
 include-operation-id = "listRuns"
@@ -32,6 +33,10 @@ checks.positive_data_acceptance.expected-statuses = ["200", "400"]
 [[operations]]
 include-operation-id = "raiseBudget"
 checks.positive_data_acceptance.expected-statuses = ["200", "404", "409", "422"]
+
+[[operations]]
+include-operation-id = "commitFiles"
+checks.positive_data_acceptance.expected-statuses = ["401", "403", "422"]
 """
 
 

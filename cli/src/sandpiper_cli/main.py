@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from sandpiper_cli import control_commands, exits, quota_commands, read_commands, run_commands, stack_commands
+from sandpiper_cli import (
+    control_commands,
+    exits,
+    github_commands,
+    quota_commands,
+    read_commands,
+    run_commands,
+    stack_commands,
+)
 from sandpiper_cli.client import ApiError, Unreachable
 from sandpiper_cli.session import Connection
 from sandpiper_cli.text import neutralise
@@ -80,6 +88,8 @@ app.command(rich_help_panel=_LOCAL)(stack_commands.demo)
 app.command(rich_help_panel=_LOCAL)(stack_commands.up)
 app.command(rich_help_panel=_LOCAL)(stack_commands.down)
 app.command(rich_help_panel=_LOCAL)(stack_commands.token)
+app.command(rich_help_panel=_LOCAL)(github_commands.comment)
+app.add_typer(github_commands.github, rich_help_panel=_LOCAL)
 app.command(rich_help_panel=_RUNS)(run_commands.run)
 app.command(rich_help_panel=_RUNS)(run_commands.watch)
 app.command(rich_help_panel=_RUNS)(read_commands.runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,11 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+class GitHubChoice(StrEnum):
+    REAL = "real"
+    FAKE = "fake"
+
+
 @connected
 def up(
     connection: Connection,
     *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the API; 0 takes a free one.")] = 8787,
+    github: Annotated[
+        GitHubChoice, typer.Option(help="`fake` starts a GitHub of its own, with a sample repository and an issue.")
+    ] = GitHubChoice.REAL,
     as_json: JsonOption = False,
 ) -> None:
     """Start the AWS on your machine, deploy Sandpiper on it, and stay until Ctrl-C.
@@ -31,12 +40,12 @@ def up(
     No account, no Docker and no key needed: without ANTHROPIC_API_KEY a scripted model plays the sample task.
     Exit code 3: one is running already. 4: the port is taken.
 
-    Example: sandpiper up --port 8787
+    Example: sandpiper up --github fake
     """
     from sandpiper_local.stack import UpOptions  # noqa: PLC0415 - the client alone starts without it
     from sandpiper_local.stack import up as run_stack  # noqa: PLC0415
 
-    options = UpOptions(port=port, state_dir=connection.state.root, environment=dict(os.environ))
+    options = UpOptions(port=port, state_dir=connection.state.root, environment=dict(os.environ), github=github.value)
     report = _report_json if as_json else _report_words
     with _local_errors():
         run_stack(options, report)
@@ -111,4 +120,7 @@ def _ready_lines(info: dict[str, Any]) -> list[str]:
     ]
     if info["model"] == "scripted":
         lines.append("  model   scripted: it plays only the sample task (set ANTHROPIC_API_KEY for a real one)")
+    if github := info.get("github_url"):
+        lines += [f"  GitHub  {github} (a fake: acme/tillroll#1 waits for you)"]
+        return [*lines, 'Try: sandpiper comment "acme/tillroll#1" "/implement"', "Ctrl-C stops everything."]
     return [*lines, 'Try: sandpiper run --repo ./my-project "Fix the failing test"', "Ctrl-C stops everything."]

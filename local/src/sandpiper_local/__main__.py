@@ -23,7 +23,7 @@ def main() -> int:
         if options.command == "up":
             if options.parent is not None:
                 end_with_parent(options.parent, signal.SIGTERM)
-            up(UpOptions(port=options.port, state_dir=options.state_dir), report)
+            up(UpOptions(port=options.port, state_dir=options.state_dir, github=options.github), report)
         elif options.command == "down":
             report({"event": "down", "message": "stopped" if down(options.state_dir) else "nothing was running"})
         else:
@@ -39,6 +39,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("command", choices=["up", "down", "status"])
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one")
     parser.add_argument("--state-dir", type=Path, default=default_state_dir(os.environ))
+    parser.add_argument("--github", choices=["real", "fake"], default="real", help="fake: one of this stack's own")
     parser.add_argument("--parent", type=int, metavar="PID", help="stop when this process, which started us, ends")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     return parser.parse_args()

@@ -49,6 +49,10 @@ class StateDir:
     def tasks(self) -> Path:
         return self.root / "tasks"
 
+    @property
+    def github(self) -> Path:
+        return self.root / "github"
+
     def log(self, part: str) -> Path:
         return self.root / "logs" / f"{part}.log"
 
@@ -58,6 +62,6 @@ class StateDir:
     def clear(self) -> None:
         """Forget the stack that ran here before."""
         self.info.unlink(missing_ok=True)
-        for directory in (self.root / "logs", self.tasks):
+        for directory in (self.root / "logs", self.tasks, self.github):
             shutil.rmtree(directory, ignore_errors=True)
             directory.mkdir(mode=0o700)

@@ -19,7 +19,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sandpiper_local import lock
 from sandpiper_local.aws import HOST, free_port
@@ -39,11 +39,15 @@ DEFAULT_PORT = 8787
 _DOWN_SECONDS = 40
 
 
+type GitHub = Literal["real", "fake"]
+
+
 @dataclass(frozen=True)
 class UpOptions:
     port: int = DEFAULT_PORT  # 0 takes a free one
     state_dir: Path = field(default_factory=lambda: default_state_dir(os.environ))
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    github: GitHub = "real"
 
 
 class _Stopped(BaseException):
@@ -82,7 +86,7 @@ def _run(options: UpOptions, report: Report) -> None:
         try:
             with Parts(state, leftovers=leftovers, inherit_fd=lock_fd) as parts:
                 Startup(
-                    environment=options.environment,
+                    environment={**options.environment, **_github(options, parts, state, port, report)},
                     state=state,
                     port=port,
                     scratch=scratch,
@@ -92,6 +96,16 @@ def _run(options: UpOptions, report: Report) -> None:
                 parts.wait_for_failure()
         finally:
             remove(leftovers)  # the guardian did, unless it was killed
+
+
+def _github(options: UpOptions, parts: Parts, state: StateDir, port: int, report: Report) -> dict[str, str]:
+    """The environment that a fake GitHub asks for; none if it is not wanted."""
+    if options.github != "fake":
+        return {}
+    from sandpiper_local.github import start_github  # noqa: PLC0415 - most stacks start without it
+
+    report({"event": "progress", "message": "starting the fake GitHub"})
+    return start_github(parts, state, api_url=f"http://{HOST}:{port}")
 
 
 def _check_port(port: int) -> None:
@@ -135,7 +149,7 @@ def background(options: UpOptions, report: Report | None = None) -> Iterator[dic
     It also ends with the thread that entered the block, even if that is killed.
     """
     command = [sys.executable, "-m", "sandpiper_local", "up", "--json", "--parent", str(os.getpid())]
-    command += ["--port", str(options.port), "--state-dir", str(options.state_dir)]
+    command += ["--port", str(options.port), "--state-dir", str(options.state_dir), "--github", options.github]
     with subprocess.Popen(command, env=dict(options.environment), stdout=subprocess.PIPE, text=True) as process:
         try:
             _wait_for_ready(process, report)

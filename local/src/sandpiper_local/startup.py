@@ -165,6 +165,11 @@ class Startup:
         # the first request also starts the function's worker, so that the first run does not wait for it
         self.parts.wait_until(lambda: answers(f"{self._url}/health"), part="front_door", seconds=_READY_SECONDS)
 
+    @property
+    def _fake_github_url(self) -> str | None:
+        """Only of one that this stack has started: of another one nobody may ask what they ask of a fake."""
+        return self.environment["GITHUB_URL"] if "github" in self.parts.pids else None
+
     def _write_info(self, deployed: Deployed) -> dict[str, Any]:
         info = {
             "api_url": self._url,
@@ -175,6 +180,7 @@ class Startup:
             "stack_name": STACK_NAME,
             "outputs": deployed.outputs,
             "pids": {"up": os.getpid(), **self.parts.pids},
+            "github_url": self._fake_github_url,
             "model": "scripted" if self._model_is_scripted else "anthropic",
             "state_dir": str(self.state.root),
         }

@@ -70,6 +70,15 @@ def test_up_says_where_it_is_and_who_plays_the_model(monkeypatch: pytest.MonkeyP
     assert "scripted" in result.stdout
 
 
+def test_up_with_a_fake_github_says_where_it_is_and_what_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = stack_that(monkeypatch, None)
+    monkeypatch.setitem(READY, "github_url", "http://127.0.0.1:9999")
+    result = CliRunner().invoke(app, ["up", "--github", "fake"])
+    assert [options.github for options in calls] == ["fake"]
+    assert "http://127.0.0.1:9999" in result.stdout
+    assert "sandpiper comment" in result.stdout
+
+
 def test_up_in_json_is_one_message_per_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stack_that(monkeypatch, None)
     assert json.loads(CliRunner().invoke(app, ["up", "--json"]).stdout) == READY

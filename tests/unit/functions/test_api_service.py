@@ -25,6 +25,7 @@ ENVIRONMENT = {
     "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
     "MODEL_PROVIDER": "anthropic",
     "GITHUB_URL": "https://github.com",
+    "GITHUB_API_URL": "https://api.github.com",
     "ALLOWED_REPO_URLS": "",
     "WEBSOCKET_URL": "wss://x",
     "VERSION": "1",

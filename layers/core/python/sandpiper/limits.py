@@ -175,6 +175,9 @@ GITHUB_DELIVERY_SECONDS = 3 * 24 * 60 * 60  # how long GitHub lets a delivery be
 GITHUB_SWEEP_DELIVERIES = 200  # looked at in one sweep
 GITHUB_REDELIVERIES = 3  # of one delivery, at most
 GITHUB_SECRET_SECONDS = 300  # a changed secret is taken up after so long
+MAX_GITHUB_COMMENT_CHARS = 65_536  # GitHub's own, of comments and of the text of a pull request
+MAX_PR_TITLE_CHARS = 256  # GitHub's own
+GITHUB_COMMIT_WAIT_SECONDS = 10  # all pauses of one request: HTTP API gives up after 30 s
 
 # Retention by default
 RUN_DAYS = 90

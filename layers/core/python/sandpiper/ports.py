@@ -6,7 +6,7 @@ Types of models are imported for checking only: a function that needs one port p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -292,6 +292,43 @@ class HeadWatch(Protocol):
 
     def watcher(self, repository: str, sha: str) -> str | None:
         """The run's id, which may have ended meanwhile."""
+
+
+class Tip(NamedTuple):
+    """The newest commit of a branch."""
+
+    sha: str
+    tree: str
+    message: str
+
+
+class CommitTarget(Protocol):
+    """One repository that takes a commit. Everything raises GitHubError."""
+
+    def default_branch(self) -> str: ...
+
+    def tip(self, branch: str) -> Tip | None:
+        """None: there is no such branch."""
+
+    def tree(self, base: str, files: Mapping[str, bytes | None]) -> str:
+        """The tree `base` with these files, None takes one away; what is away already stays away."""
+
+    def commit(self, message: str, *, tree: str, parent: str) -> str:
+        """On no branch yet."""
+
+    def create_branch(self, branch: str, sha: str) -> None:
+        """Raises Conflict if it exists by now."""
+
+    def move_branch(self, branch: str, sha: str) -> None:
+        """Forward only. Raises Conflict if it has moved, or may not be written."""
+
+    def url_of(self, sha: str) -> str: ...
+
+    def open_pull(self, branch: str, base: str) -> str | None:
+        """The URL of the open pull request, if there is one."""
+
+    def create_pull(self, branch: str, base: str, *, title: str, body: str) -> str:
+        """Its URL."""
 
 
 class Workflow(Protocol):

@@ -16,7 +16,10 @@ from sandpiper_local.front_door.answers import error_response
 from sandpiper_local.front_door.shares import git_environment
 
 if TYPE_CHECKING:
-    from sandpiper_local.front_door.shares import Share, Shares
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sandpiper_local.front_door.shares import Shares
 
 _USER = "x-access-token"
 _CHUNK = 64 * 1024
@@ -38,24 +41,30 @@ class GitHttp:
             refusal = error_response(401, "this repository needs the token of a run")
             refusal.headers["WWW-Authenticate"] = 'Basic realm="sandpiper"'
             return refusal
-        return await _backend(request, share)
+        return await git_backend(request, share.git_dir, git_environment(share.path, share.git_dir))
 
 
 def basic_token(authorization: str) -> str | None:
+    user, token = basic_credentials(authorization) or ("", "")
+    return token if user == _USER and token else None
+
+
+def basic_credentials(authorization: str) -> tuple[str, str] | None:
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
     try:
-        user, _, token = base64.b64decode(encoded, validate=True).decode().partition(":")
+        user, _, password = base64.b64decode(encoded, validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError):
         return None
-    return token if user == _USER and token else None
+    return user, password
 
 
-async def _backend(request: web.Request, share: Share) -> web.StreamResponse:
+async def git_backend(request: web.Request, git_dir: Path, environment: Mapping[str, str]) -> web.StreamResponse:
+    """The route's `service` of one repository. Who may is decided by the caller."""
     process = await asyncio.create_subprocess_exec(
         "git", "http-backend",
-        env=_cgi_environment(request, share),
+        env={**environment, **_cgi_environment(request, git_dir)},
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
@@ -69,10 +78,10 @@ async def _backend(request: web.Request, share: Share) -> web.StreamResponse:
         await process.wait()
 
 
-def _cgi_environment(request: web.Request, share: Share) -> dict[str, str]:
+def _cgi_environment(request: web.Request, git_dir: Path) -> dict[str, str]:
     """No CONTENT_LENGTH: the backend reads to the end of its input, so a chunked body needs no buffer."""
-    return git_environment(share.path, share.git_dir) | {
-        "GIT_PROJECT_ROOT": str(share.git_dir),
+    return {
+        "GIT_PROJECT_ROOT": str(git_dir),
         "GIT_HTTP_EXPORT_ALL": "1",
         "PATH_INFO": f"/{request.match_info['service']}",
         "QUERY_STRING": request.rel_url.raw_query_string,

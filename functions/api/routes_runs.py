@@ -10,6 +10,7 @@ from api.views import event_view, log_view, run_view
 from sandpiper import limits
 from sandpiper.logic.access import own_run
 from sandpiper.logic.artifacts import diff_download, log_download
+from sandpiper.logic.log_parts import NAME_PATTERN
 from sandpiper.models.responses import DownloadAnswer, EventsAnswer, LogAnswer, RunAnswer, RunsAnswer
 from sandpiper.models.run import Status
 
@@ -55,7 +56,7 @@ def get_log(
     run_id: RunId,
     world: CurrentWorld,
     caller: Caller,
-    after: Annotated[str | None, Query(max_length=limits.MAX_NAME_CHARS, description="parts behind this one")] = None,
+    after: Annotated[str | None, Query(pattern=NAME_PATTERN, description="parts behind the one of this name")] = None,
     limit: PageSize = limits.DEFAULT_PAGE,
 ) -> LogAnswer:
     run = own_run(world.runs, run_id, caller)

@@ -166,6 +166,12 @@ def test_a_run_at_work_has_links_to_the_parts_of_its_log(api: Api) -> None:
     ]
 
 
+@pytest.mark.parametrize("after", ["", "x", "..%2F000001-00000001.0-0.log.gz", "000001-00000001.0-0.log.gz%0A"])
+def test_what_is_no_name_of_a_part_of_a_log_is_refused(api: Api, after: str) -> None:
+    answer = api.call("GET", f"/runs/{api.rules.running()}/logs?after={after}")
+    assert (answer.status, [detail["field"] for detail in answer.error["details"]]) == (422, ["after"])
+
+
 def test_what_is_not_there_yet_is_a_404_in_words(api: Api) -> None:
     answer = api.call("GET", f"/runs/{api.rules.running()}/logs")
     assert (answer.status, answer.error["message"]) == (404, "There is no log yet.")

@@ -59,7 +59,7 @@ def log_key(run_id: str, attempt: int) -> str:
 
 
 def log_download(run: Run, blobs: Blobs, clock: Clock, *, after: str | None, limit: int) -> LogDownload:
-    """The whole, and a page of the parts behind `after`. Raises NotFound, ValidationError."""
+    """The whole, and a page of the parts behind `after`. Raises NotFound."""
     url = _presigned(blobs, log_key(run.run_id, run.attempt), f"{run.run_id}.log") if _has_whole_log(run) else None
     parts = log_parts.page(blobs, run.run_id, after=after, limit=limit)
     if url is None and not parts and after is None:

@@ -14,7 +14,6 @@ from itertools import batched
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
-from sandpiper.errors import ValidationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from sandpiper.ports import Blobs
 
 CONTENT_TYPE = "application/gzip"
-_NAME = re.compile(r"(\d{6})-(\d{8})\.(\d{1,13})-(\d{1,13})\.log\.gz", re.ASCII)
+NAME_PATTERN = r"^([0-9]{6})-([0-9]{8})\.([0-9]{1,13})-([0-9]{1,13})\.log\.gz$"
 _FAST = 3  # of gzip's levels; the best saves a tenth and takes five times as long
 
 
@@ -49,10 +48,7 @@ def store(blobs: Blobs, run_id: str, part: LogPart, text: bytes) -> None:
 
 
 def page(blobs: Blobs, run_id: str, *, after: str | None, limit: int) -> list[LogPart]:
-    """The next parts behind the one that is named. Raises ValidationError for what is no part's name."""
-    if after is not None and not _NAME.fullmatch(after):
-        message = "must be the name of a part"
-        raise ValidationError(f"after {message}.", details=[{"field": "after", "message": message}])
+    """The next parts behind the one that is named."""
     prefix = _prefix(run_id)
     found = blobs.keys(prefix, after=f"{prefix}{after or ''}", limit=limit)
     return [_part(key.removeprefix(prefix)) for key in found]
@@ -77,7 +73,7 @@ def _prefix(run_id: str) -> str:
 
 
 def _part(name: str) -> LogPart:
-    found = _NAME.fullmatch(name)
+    found = re.fullmatch(NAME_PATTERN, name)
     if found is None:
         message = f"{name} is no part of a log"
         raise ValueError(message)

@@ -65,12 +65,11 @@ class Line:
     def move_up(self, scope: Scope, *, leaving: str | None = None) -> list[str]:
         """Hand on the slots that are free, or become so; returns the runs that were woken by it."""
         limit = self.quotas.concurrency(scope) or limits.MAX_CONCURRENCY
+        before = self.slots.held(scope).waiting
         called = self.slots.release(scope, leaving, limit=limit)
         woken = [run_id for run_id, token in called if self._call(scope, run_id, token)]
-        recent = functools.cache(self._recent)  # most of those who wait have one owner
-        waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
-        for position, run_id in enumerate(waiting, start=1):
-            self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
+        if before:
+            self._tell_places(scope, before, limit)
         return woken
 
     def set_limits(self, scope: Scope, quota: Quota) -> None:
@@ -111,6 +110,13 @@ class Line:
             # It knows already. If its execution is gone instead, `reconcile` ends the run and frees the slot.
             return False
         return True
+
+    def _tell_places(self, scope: Scope, before: tuple[str, ...], limit: int) -> None:
+        recent = functools.cache(self._recent)  # most of those who wait have one owner
+        waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
+        for position, run_id in enumerate(waiting, start=1):
+            if before[position - 1 : position] != (run_id,):
+                self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
 
     def _tell(self, run_id: str, scope: Scope, position: int, estimate: Callable[[Run], int]) -> None:
         def moved(run: Run) -> Revision | None:

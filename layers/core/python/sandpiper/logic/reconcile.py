@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # A run is created, then its execution; it ends, then its slot is handed on: a sweep in between must not interfere.
 GRACE = timedelta(minutes=10)
-# What a run leaves when it ends is looked for so long afterwards; the bucket forgets the rest by itself.
-LOOK_BACK = timedelta(days=1)
+# Each is a request to the bucket: what a run leaves when it ends is looked for by some sweeps, not by all that follow.
+LOOK_BACK = timedelta(hours=2)
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,9 @@ def repair_prompt(failed: Sequence[CheckResult]) -> str:
     return _fill("repair.md", failures=failures(failed))
 
 
-def resumed_prompt(reason: str) -> str:
-    return _fill("resumed.md", reason=reason)
+def resumed_prompt(reason: str, *, is_whole: bool) -> str:
+    """`is_whole`: also what git ignores is as it was."""
+    return _fill("resumed_whole.md" if is_whole else "resumed.md", reason=reason)
 
 
 def _section(title: str, text: str | None) -> str:

@@ -50,6 +50,11 @@ def find_start(git: Git, spec: RunSpec) -> Start:
     return _only_branch(git, repo)
 
 
+def branch_commit(git: Git, url: str, branch: str, repo: str) -> str | None:
+    """Where the branch is now, if it is there. Raises RunError in words."""
+    return _ls_remote(git, repo, "--", url, f"refs/heads/{branch}").partition("\t")[0] or None
+
+
 def _only_branch(git: Git, repo: str) -> Start:
     """HEAD leads nowhere. Where there is no choice, none has to be made."""
     rows = _ls_remote(git, repo, "--heads", "--", "origin").splitlines()
@@ -88,7 +93,7 @@ def _list_refs(git: Git, spec: RunSpec, repo: str) -> tuple[dict[str, str], str 
 
 def _ls_remote(git: Git, repo: str, *arguments: str) -> str:
     try:
-        return git.run("ls-remote", *arguments, seconds=limits.GIT_SECONDS).decode(errors="surrogateescape")
+        return git.read_remote("ls-remote", *arguments, seconds=limits.GIT_SECONDS).decode(errors="surrogateescape")
     except GitError as error:
         raise complaints.while_reading(error, repo) from error
 

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace import complaints, crossing, fetching, objects, saving, taking
+from sandbox_task.workspace import complaints, crossing, fetching, objects, saving
 from sandbox_task.workspace.git import Git, GitError
 from sandbox_task.workspace.names import printable
 from sandbox_task.workspace.narrowing import Narrowing
-from sandbox_task.workspace.remote import Start, find_start
+from sandbox_task.workspace.remote import Start, branch_commit, find_start
 from sandbox_task.workspace.surprises import find_surprises
+from sandbox_task.workspace.taking import Taking
 from sandbox_task.workspace.worker_git import write_worker_git
 from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.run import DiffStat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from sandbox_task.stopping import Stop
     from sandbox_task.workspace.objects import Entry
     from sandpiper.models.spec import RunSpec
 
@@ -57,9 +60,11 @@ class Repository:
     warnings: list[str] = field(default_factory=list)
 
     @classmethod
-    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: str | None, at: str | None = None) -> Repository:
-        """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words."""
-        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token)
+    def clone(
+        cls, spec: RunSpec, rooms: Rooms, *, token: str | None, at: str | None = None, stop: Stop | None = None
+    ) -> Repository:
+        """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words, Stopped."""
+        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")
         (git.git_dir / "info").mkdir(exist_ok=True)
         (git.git_dir / "info" / "exclude").write_text(_LITTER, encoding="utf-8")
@@ -107,17 +112,38 @@ class Repository:
             self._check_out(wall)
             self.git.run("read-tree", self.base_tree)
 
-    def take_tree(self, wall: Wall) -> str:
-        """The tree of the files as they are now. Nothing of B may be alive."""
-        return taking.take_tree(self.git, wall, self.base_tree, self.narrowing)
+    def adopt(self) -> None:
+        """The workspace is filled already, as an earlier sandbox has left it."""
+        if self.base_commit:
+            self._fetch_contents(self.base_commit)
+            self.git.run("read-tree", self.base_tree)
 
-    def save_tree(self, tree: str, path: Path) -> None:
-        """What is needed to get this tree on top of the base commit, as one small file."""
-        saving.save_tree(self.git, tree, path, base=self.base_commit)
+    @cached_property
+    def _taking(self) -> Taking:
+        has_submodules = any(entry.is_submodule for entry in self.base_entries)
+        return Taking(self.git, self.base_tree, self.narrowing, has_submodules)
 
-    def load_tree(self, path: Path, tree: str) -> None:
-        """The same, read back into a clone of the same base commit. Raises RunError unless all of it came."""
-        saving.load_tree(self.git, path, tree, base=self.base_commit)
+    def take_tree(self, wall: Wall, *, refresh: bool = True) -> str:
+        """The tree of the files as they are now. Nothing of B may move meanwhile. See `Taking.take`."""
+        return self._taking.take(wall, refresh=refresh)
+
+    def save_tree(self, tree: str, path: Path, *, after: str | None = None) -> str:
+        """What this tree has more than the base commit, or than the one that was saved as `after`, as one small file.
+
+        Returns by which name it was saved.
+        """
+        known = after or self.base_commit
+        if after is None and self.setup_tree:
+            after = saving.name_tree(self.git, self.setup_tree, after=self.base_commit)
+        commit = saving.name_tree(self.git, tree, after=after or self.base_commit)
+        saving.save(self.git, commit, path, known=known)
+        return commit
+
+    def load_trees(self, paths: Iterable[Path], tree: str) -> None:
+        """Read back into a clone of the same base commit. Raises RunError unless all of the tree came."""
+        for path in paths:
+            saving.load(self.git, path)
+        saving.require(self.git, tree, base=self.base_commit)
 
     def replace_file(self, tree: str, path: str, content: bytes) -> str:
         """The same tree with one file changed."""
@@ -207,12 +233,14 @@ class Repository:
             raise RunError("repository_error", complaint)
         return self.git.run("cat-file", "blob", oid)
 
-    def commit(self, tree: str, message: str, *, author: tuple[str, str]) -> str:
+    def commit(self, tree: str, message: str, *, author: tuple[str, str], at: datetime | None = None) -> str:
+        """The same commit for the same work at the same time, however often it is made."""
         name, email = author
+        date = f"@{int((at or datetime.now(UTC)).timestamp())} +0000"
         identity = {
             f"GIT_{role}_{what}": value
             for role in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", name), ("EMAIL", email))
+            for what, value in (("NAME", name), ("EMAIL", email), ("DATE", date))
         }
         parents = ("-p", self.base_commit) if self.base_commit else ()
         sha = self.git.run("commit-tree", tree, *parents, stdin=message.encode(), extra_env=identity)
@@ -226,6 +254,10 @@ class Repository:
             self.git.run("push", "--no-verify", "--", url, target, seconds=limits.GIT_TRANSFER_SECONDS)
         except GitError as error:
             raise complaints.while_pushing(error, self.name, branch) from error
+
+    def has_been_pushed(self, commit: str, branch: str) -> bool:
+        """Raises RunError in words."""
+        return branch_commit(self.git, str(self.spec.repo_url), branch, self.name) == commit
 
     def _fetch(self, at: str | None) -> None:
         try:

@@ -101,9 +101,7 @@ MAX_FINDINGS = 100
 LAST_CALL_SECONDS = 2  # with less of the run's time left, no call of the model is begun
 
 # Where a run stands, stored after each step
-REPLY_WORTH_SECONDS = (
-    0.02  # a reply that took longer is stored before the next is asked for; others are quickly had again
-)
+REPLY_WORTH_SECONDS = 0.02  # a reply that took longer is stored before the next is asked for
 CHECKPOINT_PAUSE_SECONDS = 0.2  # after a step: a reply may come soon, and is stored with it
 CHECKPOINT_RETRY_SECONDS = 0.5
 CHECKPOINT_WAIT_SECONDS = 30  # for a store that is slow or away; then the work goes on
@@ -112,10 +110,8 @@ FOOTPRINT_FILES = 500  # with more, git is quicker to tell whether one has chang
 SNAPSHOT_BYTES = 4 * 1024**3  # of a workspace before it is packed; S3 takes 5 GiB as one object
 SNAPSHOT_LEVEL = 1
 SNAPSHOT_PART_BYTES = 16 * 1024**2
-SNAPSHOT_SECONDS = 900
-STOPPING_SECONDS = (
-    240  # from being told to stop to the process's end, or it is ended: less than the state machine waits
-)
+SNAPSHOT_SECONDS = 180
+STOPPING_SECONDS = 270  # from being told to stop to the process's own end; then it is ended
 
 # AWS
 ECS_OVERRIDES_CHARS = 8_192

@@ -25,14 +25,13 @@ from sandbox_task.model.resilient import ResilientModel
 from sandbox_task.publishing import Publisher, told_before
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
-from sandbox_task.results import TEXT, Ending, Results
+from sandbox_task.results import TEXT, Ending, Results, ending_of
 from sandbox_task.stopping import Stop, Stopped
 from sandbox_task.suspension import Suspended
 from sandbox_task.work import Work
 from sandbox_task.workspace.git_relay import GitRelay
 from sandpiper.errors import Conflict, Fenced, NotFound, RunError
 from sandpiper.models.events import NewEvent
-from sandpiper.models.run import ErrorInfo, RunResult
 from sandpiper.models.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
+    from sandpiper.models.run import RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Workflow
 
 REPORTED, FENCED, HUNG, TERMINATED = 0, 3, 4, 143
@@ -271,15 +271,9 @@ class Supervisor:
             raise Fenced("Another attempt has taken over this run.") from error
         if isinstance(error, WallError) and self._stop.reason:  # what was in hand behind it has been broken off
             error = Stopped(self._stop.reason)
-        if isinstance(error, Stopped):
-            if error.reason == "timed_out":
-                return Ending("timed_out", ErrorInfo(type="timeout", message="The run's time was up."))
-            return Ending("cancelled", ErrorInfo(type="cancelled", message="The run was cancelled."))
-        if isinstance(error, RunError):
-            return Ending("failed", ErrorInfo(type=error.type, message=error.message, retryable=error.retryable))
-        self._reporter.note("".join(traceback.format_exception(error)))
-        message = f"Sandpiper itself failed ({type(error).__name__}); the log has the details."
-        return Ending("failed", ErrorInfo(type="internal_error", message=message, retryable=True))
+        if not isinstance(error, Stopped | RunError):
+            self._reporter.note("".join(traceback.format_exception(error)))
+        return ending_of(error)
 
     def _report(self, result: RunResult) -> int:
         if self._stop.reason == "terminated":

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace import complaints, crossing, fetching, objects, saving
+from sandbox_task.workspace import complaints, crossing, diffing, fetching, objects, saving
 from sandbox_task.workspace.git import Git, GitError
 from sandbox_task.workspace.names import printable
 from sandbox_task.workspace.narrowing import Narrowing
@@ -18,7 +18,6 @@ from sandbox_task.workspace.taking import Taking
 from sandbox_task.workspace.worker_git import write_worker_git
 from sandpiper import limits
 from sandpiper.errors import RunError
-from sandpiper.models.run import DiffStat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.stopping import Stop
     from sandbox_task.workspace.objects import Entry
+    from sandpiper.models.run import DiffStat
     from sandpiper.models.spec import RunSpec
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -192,22 +192,11 @@ class Repository:
         return [Change(status, path) for status, path in zip(fields[::2], fields[1::2], strict=False) if status]
 
     def stat(self, tree: str) -> DiffStat:
-        """Of the diff as it is written: a renamed file is one. Names are quoted, so that each has its line."""
-        raw = self.git.run("diff-tree", "-r", "--find-renames", "--numstat", self.base_tree, tree)
-        rows = [row.split(b"\t") for row in raw.splitlines()]
-        counts = [(int(added), int(removed)) for added, removed, *_ in rows if added != b"-"]
-        return DiffStat(files=len(rows), insertions=sum(a for a, _ in counts), deletions=sum(d for _, d in counts))
+        return diffing.stat(self.git, self.base_tree, tree)
 
     def write_diff(self, tree: str, path: Path) -> None:
         """New, deleted, renamed, binary and mode changes against the base. Of huge files only that they differ."""
-        options = ("diff", "--no-ext-diff", "--no-textconv", "--find-renames", "--ignore-submodules")
-        huge = self._huge_changes(tree)
-        rest = [f":(top,exclude,literal){name}" for name in huge]
-        with path.open("wb") as file:
-            self.git.run(*options, "--binary", self.base_tree, tree, "--", ":/", *rest, stdout=file)
-            if huge:
-                named = [f":(top,literal){name}" for name in huge]
-                self.git.run(*options, self.base_tree, tree, "--", *named, stdout=file)
+        diffing.write(self.git, self.base_tree, tree, path)
 
     def entries(self, tree: str) -> list[Entry]:
         return objects.list_entries(self.git, tree)
@@ -297,16 +286,6 @@ class Repository:
         if not done.succeeded:
             complaint = GitError("reset", said.decode(errors="replace").strip())
             raise complaints.while_checking_out(complaint, self.name)
-
-    def _huge_changes(self, tree: str) -> list[str]:
-        sides = [
-            side
-            for each in objects.list_differences(self.git, self.base_tree, tree)
-            for side in (each.before, each.after)
-            if side.is_file
-        ]
-        sized = zip(sides, self.sizes([side.oid for side in sides]), strict=True)
-        return sorted({side.path for side, size in sized if size > limits.MAX_PATCH_FILE_BYTES})
 
     def _scratch_index(self) -> dict[str, str]:
         """The main index knows the workspace's files; what is done beside must not make it forget them."""

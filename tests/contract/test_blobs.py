@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sandpiper import limits
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
@@ -50,6 +51,49 @@ def test_a_file_is_stored_whole(blobs: Blobs, key: str) -> None:
     body = b"0123456789abcdef" * 400_000
     blobs.put_file(key, io.BytesIO(body), content_type="text/plain; charset=utf-8")
     assert blobs.get(key) == body
+
+
+@pytest.mark.parametrize("size", [0, 1000, limits.SNAPSHOT_PART_BYTES, limits.SNAPSHOT_PART_BYTES * 5 // 2])
+def test_a_stream_of_unknown_size_is_stored_whole(blobs: Blobs, key: str, size: int) -> None:
+    body = (bytes(range(251)) * (size // 251 + 1))[:size]
+    blobs.put_stream(key, InPieces(body), content_type="application/zstd")
+    assert blobs.get(key) == body
+
+
+@pytest.mark.parametrize("size", [1000, limits.SNAPSHOT_PART_BYTES * 3 // 2])
+def test_nothing_is_stored_of_a_stream_that_breaks_off(blobs: Blobs, key: str, size: int) -> None:
+    with pytest.raises(ConnectionError):
+        blobs.put_stream(key, InPieces(bytes(size), breaks=True), content_type="application/zstd")
+    with pytest.raises(NotFound):
+        blobs.get(key)
+
+
+class InPieces(io.BytesIO):
+    """Can't be told its size, and gives less than it is asked for."""
+
+    def __init__(self, body: bytes, *, breaks: bool = False) -> None:
+        super().__init__(body)
+        self._breaks = breaks
+
+    def seekable(self) -> bool:
+        return False
+
+    def read(self, size: int | None = -1) -> bytes:
+        piece = super().read(min(size or 0, 1_000_000))
+        if self._breaks and not piece:
+            raise ConnectionError("broken off")
+        return piece
+
+
+def test_named_blobs_are_deleted_and_no_others(blobs: Blobs, key: str) -> None:
+    for name in (key, f"{key}.other", f"{key}.third"):
+        blobs.put(name, b"x", content_type="text/plain")
+    for _ in range(2):
+        blobs.delete([key, f"{key}.third"])
+    assert blobs.get(f"{key}.other") == b"x"
+    for name in (key, f"{key}.third"):
+        with pytest.raises(NotFound):
+            blobs.get(name)
 
 
 def test_the_last_write_wins(blobs: Blobs, key: str) -> None:

@@ -128,6 +128,9 @@ class Blobs(Protocol):
 
     def put_file(self, key: str, body: BinaryIO, *, content_type: str) -> None: ...
 
+    def put_stream(self, key: str, body: BinaryIO, *, content_type: str) -> None:
+        """Of a size that nobody knows yet, piece by piece. Nothing is stored if reading raises, and that is raised."""
+
     def get(self, key: str) -> bytes:
         """Raises NotFound."""
 
@@ -135,6 +138,9 @@ class Blobs(Protocol):
         """Piece by piece, however large it is. Raises NotFound."""
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str: ...
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Safe to repeat: what is not there is no error."""
 
     def delete_prefix(self, prefix: str) -> int:
         """Delete everything whose key begins so; returns how many there were. Safe to repeat."""

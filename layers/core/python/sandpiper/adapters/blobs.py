@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from botocore.exceptions import ClientError
 
+from sandpiper import limits
 from sandpiper.adapters.aws import error_code
+from sandpiper.adapters.uploads import Upload
 from sandpiper.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
@@ -32,6 +34,21 @@ class S3Blobs:
     def put_file(self, key: str, body: BinaryIO, *, content_type: str) -> None:
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType=content_type)
 
+    def put_stream(self, key: str, body: BinaryIO, *, content_type: str) -> None:
+        part = _read_part(body)
+        if len(part) < limits.SNAPSHOT_PART_BYTES:
+            self.put(key, part, content_type=content_type)
+            return
+        upload = Upload.begin(self._s3, self._bucket, key, content_type)
+        try:
+            while part:
+                upload.add(part)
+                part = _read_part(body)
+            upload.complete()
+        except BaseException:
+            upload.abort()
+            raise
+
     def get(self, key: str) -> bytes:
         return self._open(key).read()
 
@@ -48,6 +65,10 @@ class S3Blobs:
             },
             ExpiresIn=seconds,
         )
+
+    def delete(self, keys: Iterable[str]) -> None:
+        for batch in itertools.batched(keys, _DELETED_AT_ONCE, strict=False):
+            self._delete(batch)
 
     def delete_prefix(self, prefix: str) -> int:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
@@ -70,3 +91,11 @@ class S3Blobs:
             if error_code(error) == "NoSuchKey":
                 raise NotFound(f"There is no {key}.") from error
             raise
+
+
+def _read_part(body: BinaryIO) -> bytes:
+    """A full one, unless it is the last: S3 takes no small ones in between."""
+    part = bytearray()
+    while len(part) < limits.SNAPSHOT_PART_BYTES and (piece := body.read(limits.SNAPSHOT_PART_BYTES - len(part))):
+        part += piece
+    return bytes(part)

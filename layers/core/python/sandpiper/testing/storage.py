@@ -10,7 +10,7 @@ from sandpiper import limits
 from sandpiper.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 class FakeBlobs:
@@ -25,6 +25,9 @@ class FakeBlobs:
     def put_file(self, key: str, body: BinaryIO, *, content_type: str) -> None:
         self.put(key, body.read(), content_type=content_type)
 
+    def put_stream(self, key: str, body: BinaryIO, *, content_type: str) -> None:
+        self.put(key, b"".join(iter(lambda: body.read(limits.SNAPSHOT_PART_BYTES), b"")), content_type=content_type)
+
     def get(self, key: str) -> bytes:
         if key not in self.bodies:
             raise NotFound(f"There is no {key}.")
@@ -35,6 +38,11 @@ class FakeBlobs:
 
     def presign(self, key: str, *, filename: str, seconds: int) -> str:
         return f"https://blobs.test/{quote(key)}?filename={quote(filename)}&expires={seconds}"
+
+    def delete(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.bodies.pop(key, None)
+            self.content_types.pop(key, None)
 
     def delete_prefix(self, prefix: str) -> int:
         found = [key for key in self.bodies if key.startswith(prefix)]

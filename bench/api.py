@@ -48,7 +48,7 @@ def run(report: Report, stack: Stack) -> None:
     ) as http:
 
         def bare() -> float:
-            return timed(lambda: http.post("/bare", json={"task": "bench"}))[0]
+            return timed(lambda: http.post(f"/{NAME}", json={"task": "bench"}))[0]
 
         def execute() -> float:
             seconds, answer = timed(lambda: http.post("/execute", json={"task": "bench"}))
@@ -83,28 +83,23 @@ def hold_all_slots(stack: Stack, user: str) -> None:
         slots.acquire(user, running_run(runs, user), limit=DEFAULT_CONCURRENCY, token="none")
 
 
-def add_bare_route(stack: Stack) -> None:
-    """POST /bare on our own HTTP API, with the authorizer that POST /execute has."""
+def add_bare_route(stack: Stack, name: str = NAME, *, like: str = "POST /execute") -> None:
+    """POST /{name} on our own HTTP API, behind the authorizer that another route has, or behind none."""
     functions, gateway, api = stack.aws("lambda"), stack.aws("apigatewayv2"), stack.outputs["HttpApiId"]
     role = functions.get_function_configuration(FunctionName=stack.outputs["ReconcileFunctionArn"])["Role"]
     arn = functions.create_function(
-        FunctionName=NAME, Runtime="python3.13", Handler="bare.handler", Role=role, Code={"ZipFile": zipped(SOURCE)}
+        FunctionName=name, Runtime="python3.13", Handler="bare.handler", Role=role, Code={"ZipFile": zipped(SOURCE)}
     )["FunctionArn"]
     functions.add_permission(
-        FunctionName=NAME, StatementId="http-api", Action="lambda:InvokeFunction", Principal="apigateway.amazonaws.com"
+        FunctionName=name, StatementId="http-api", Action="lambda:InvokeFunction", Principal="apigateway.amazonaws.com"
     )
     integration = gateway.create_integration(
         ApiId=api, IntegrationType="AWS_PROXY", IntegrationUri=arn, PayloadFormatVersion="2.0"
     )["IntegrationId"]
     routes = gateway.get_routes(ApiId=api)["Items"]
-    authorizer = next(route["AuthorizerId"] for route in routes if route["RouteKey"] == "POST /execute")
-    gateway.create_route(
-        ApiId=api,
-        RouteKey="POST /bare",
-        Target=f"integrations/{integration}",
-        AuthorizationType="CUSTOM",
-        AuthorizerId=authorizer,
-    )
+    model = next(route for route in routes if route["RouteKey"] == like)
+    asks = {key: model[key] for key in ("AuthorizationType", "AuthorizerId") if model.get(key)}
+    gateway.create_route(ApiId=api, RouteKey=f"POST /{name}", Target=f"integrations/{integration}", **asks)
 
 
 def zipped(source: str) -> bytes:

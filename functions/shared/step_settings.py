@@ -20,6 +20,7 @@ class StepSettings:
     # The workflow function is part of the state machine and can't name it; it only answers tokens.
     state_machine_arn: str = ""
     use_spot: bool = False
+    github_function: str = ""
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Self:
@@ -32,4 +33,5 @@ class StepSettings:
             concurrency=int(environment["CONCURRENCY"]),
             state_machine_arn=environment.get("STATE_MACHINE_ARN", ""),
             use_spot=environment.get("USE_SPOT", "false") == "true",
+            github_function=environment.get("GITHUB_FUNCTION", ""),
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sandpiper.adapters.aws import client
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.github.announcer import LambdaAnnouncer
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
 from sandpiper.adapters.sandboxes import EcsSandboxes
@@ -23,6 +24,7 @@ def steps_of(settings: StepSettings) -> Steps:
     dynamodb, clock = client("dynamodb"), SystemClock()
     blobs = S3Blobs(client("s3"), bucket=settings.artifacts_bucket)
     workflow = StepFunctionsWorkflow(client("stepfunctions"), state_machine_arn=settings.state_machine_arn)
+    announcer = LambdaAnnouncer(client("lambda"), function=settings.github_function)
     runs, events = settings.runs_table, settings.events_table
     return Steps(
         runs=DynamoRuns(dynamodb, runs_table=runs, events_table=events, blobs=blobs, clock=clock),
@@ -35,4 +37,5 @@ def steps_of(settings: StepSettings) -> Steps:
         sandboxes=EcsSandboxes(client("ecs"), cluster_arn=settings.cluster_arn),
         clock=clock,
         use_spot=settings.use_spot,
+        tell_github=announcer.tell,
     )

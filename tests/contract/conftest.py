@@ -116,6 +116,7 @@ def _create_tables(aws: Aws) -> None:
     _create_table(dynamodb, aws.connections_table, KEYED, "pk sk")
     numbered = [{"AttributeName": "run_id", "KeyType": "HASH"}, {"AttributeName": "seq", "KeyType": "RANGE"}]
     _create_table(dynamodb, aws.events_table, numbered, "run_id seq")
+    _create_table(dynamodb, aws.idempotency_table, [{"AttributeName": "id", "KeyType": "HASH"}], "id")
     aws.client("s3").create_bucket(Bucket=aws.bucket)
 
 

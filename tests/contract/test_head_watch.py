@@ -1,40 +1,19 @@
-"""Which run waits for the CI of a commit, as the fake and as DynamoDB have it."""
+"""What the sandbox notes of a commit that it waits for, the webhook's side finds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from sandpiper.adapters.github.topics import DynamoTopics
 from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.testing.clock import FakeClock
-from sandpiper.testing.github import FakeHeadWatch
 
 if TYPE_CHECKING:
-    from sandpiper.ports import HeadWatch
     from tests.contract.worlds import Aws
 
 
-@pytest.fixture(params=["fake", "real"])
-def watch(request: pytest.FixtureRequest) -> HeadWatch:
-    if request.param == "fake":
-        return FakeHeadWatch()
-    aws: Aws = request.getfixturevalue("aws")
-    return DynamoHeadWatch(request.getfixturevalue("dynamodb"), runs_table=aws.runs_table, clock=FakeClock())
-
-
-def test_a_commit_leads_to_the_run_that_waits_for_it(watch: HeadWatch, run_id: str) -> None:
-    watch.watch("Octo/Repo", run_id, run_id)
-    watch.watch("Octo/Repo", run_id, run_id)
-    assert watch.watcher("octo/repo", run_id) == run_id
-
-
-def test_the_run_that_pushed_last_is_the_one_that_waits(watch: HeadWatch, run_id: str) -> None:
-    watch.watch("o/r", run_id, "run-old")
-    watch.watch("o/r", run_id, run_id)
-    assert watch.watcher("o/r", run_id) == run_id
-
-
-def test_a_commit_that_nobody_waits_for_leads_nowhere(watch: HeadWatch, run_id: str) -> None:
-    watch.watch("o/other", run_id, run_id)
-    assert watch.watcher("o/r", run_id) is None
+def test_a_commit_leads_to_the_run_that_waits_for_it_last(aws: Aws, dynamodb: Any, run_id: str) -> None:
+    watch = DynamoHeadWatch(dynamodb, runs_table=aws.runs_table, clock=FakeClock())
+    for waiting in ("run-old", run_id, run_id):
+        watch.watch("Octo/Repo", run_id, waiting)
+    assert DynamoTopics(dynamodb, runs_table=aws.runs_table).watcher("octo/repo", run_id) == run_id

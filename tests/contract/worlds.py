@@ -26,6 +26,7 @@ class Aws:
     runs_table: str = "runs"
     events_table: str = "events"
     connections_table: str = "connections"
+    idempotency_table: str = "idempotency"
     bucket: str = "artifacts"
 
     def client(self, service: str, *, endpoint_url: str | None = None) -> Any:

@@ -14,7 +14,7 @@ FUNCTIONS = ROOT / "functions"
 CORE = ROOT / "layers/core/python"
 SANDBOX_TASK = ROOT / "sandbox-task/src"
 DEFINITION = ROOT / "statemachine/run.asl.json"
-ROLES = ("api", "authorizer", "websocket", "broadcast", "workflow", "task_stopped", "reconcile")
+ROLES = ("api", "authorizer", "websocket", "broadcast", "workflow", "task_stopped", "reconcile", "webhook", "github")
 
 
 @functools.cache

@@ -63,6 +63,7 @@ MAY: dict[str, Grants] = {
     },
     "WorkflowRole": {
         "WorkflowLogs": LOGS,
+        "GitHubFunction": {"lambda:InvokeFunction"},
         "RunsTable": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
@@ -85,6 +86,7 @@ MAY: dict[str, Grants] = {
     },
     "ReconcileRole": {
         "ReconcileLogs": LOGS,
+        "GitHubFunction": {"lambda:InvokeFunction"},
         "RunsTable": {
             "dynamodb:GetItem",
             "dynamodb:PutItem",
@@ -102,6 +104,30 @@ MAY: dict[str, Grants] = {
         "ecs:task/Cluster/*": {"ecs:StopTask"},
         "DeadLetters": {"sqs:SendMessage"},
         "*": {"states:SendTaskSuccess", "ecs:ListTasks"},
+    },
+    "WebhookRole": {
+        "WebhookLogs": LOGS,
+        "GitHubWebhookSecret": {"secretsmanager:GetSecretValue"},
+        "GitHubFunction": {"lambda:InvokeFunction"},
+    },
+    "GitHubRole": {
+        "GitHubLogs": LOGS,
+        "RunsTable": {
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:UpdateItem",
+            "dynamodb:DeleteItem",
+            "dynamodb:Query",
+        },
+        "EventsTable": {"dynamodb:PutItem"},
+        "IdempotencyTable": {"dynamodb:UpdateItem"},
+        "ArtifactsBucket": {"s3:ListBucket"},
+        "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject"},
+        "GitHubAppKeySecret": {"secretsmanager:GetSecretValue"},
+        "GitHubWebhookSecret": {"secretsmanager:GetSecretValue"},
+        "states:stateMachine:AWS::StackName-run": {"states:StartExecution"},
+        "DeadLetters": {"sqs:SendMessage"},
+        "*": {"states:SendTaskSuccess"},
     },
     "RunStateMachineRole": {
         "WorkflowFunction": {"lambda:InvokeFunction"},
@@ -128,6 +154,7 @@ MAY: dict[str, Grants] = {
         "*": {"ecr:GetAuthorizationToken"},
     },
     "SandboxTaskRole": {
+        "GitHubFunction": {"lambda:InvokeFunction"},
         "RunsTable": {"dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:Query"},
         "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ArtifactsBucket": {"s3:ListBucket"},
@@ -190,6 +217,14 @@ def test_a_sandbox_may_use_bedrock_only_where_the_operator_says_so() -> None:
     assert (condition, granted["PolicyName"], otherwise) == ("UseBedrock", "bedrock", {"Ref": "AWS::NoValue"})
     always = [policy for policy in IAM_ROLES["SandboxTaskRole"]["Properties"]["Policies"] if policy is not asked]
     assert "bedrock" not in str(always)
+
+
+def test_one_function_alone_reads_the_key_of_the_github_app() -> None:
+    assert [role for role in MAY if "GitHubAppKeySecret" in _grants(role)] == ["GitHubRole"]
+
+
+def test_whoever_runs_what_a_model_wrote_can_sign_no_webhook() -> None:
+    assert {role for role in MAY if "GitHubWebhookSecret" in _grants(role)} == {"WebhookRole", "GitHubRole"}
 
 
 def test_roles_are_passed_to_ecs_only() -> None:

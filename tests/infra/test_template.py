@@ -23,16 +23,18 @@ PARAMETERS = {
     "RunRetentionDays", "AlarmEmail", "CorsOrigins", "TaskCpu", "TaskMemory", "WebSocketManagementBase",
     "PublicWebSocketUrl", "ModelProvider", "AllowBedrock", "FallbackModel", "ModelPrices", "BedrockEndpoint",
     "EgressAllowed", "EgressRegistries", "EgressPrivate", "ApprovalWaitSeconds",
+    "GitHubAppId", "GitHubTriggerLabel", "GitHubAssignee", "PublicUrl",
 }  # fmt: skip
 OUTPUTS = {
     "ApiUrl", "WebSocketUrl", "RunsTable", "EventsTable", "ConnectionsTable", "IdempotencyTable", "ArtifactsBucket",
     "StateMachineArn", "ClusterArn", "TaskDefinitionArn", "JwtSecretArn", "ModelKeySecretArn", "HttpApiId",
     "WebSocketApiId", "TaskStoppedFunctionArn", "ReconcileFunctionArn",
+    "GitHubAppKeySecretArn", "GitHubWebhookSecretArn", "GitHubFunctionName",
 }  # fmt: skip
 # The workflow function is part of the state machine and can't name it; reconcile starts no sandbox.
 NOT_GIVEN = {"workflow": {"STATE_MACHINE_ARN"}, "reconcile": {"USE_SPOT"}}
 READ_LATER = {"api": {"GITHUB_API_URL"}}
-OPEN_ROUTES = {"GET /health", "GET /openapi.json"}
+OPEN_ROUTES = {"GET /health", "GET /openapi.json", "POST /github/webhook"}  # GitHub signs what it sends
 ROUTES = OPEN_ROUTES | {
     "POST /execute",
     "GET /runs",
@@ -114,7 +116,7 @@ def test_every_log_group_forgets() -> None:
     assert all(group["Properties"]["RetentionInDays"] == {"Ref": "LogRetentionDays"} for group in groups)
 
 
-def test_the_http_api_has_these_routes_and_all_but_two_ask_who_is_there() -> None:
+def test_the_http_api_has_these_routes_and_all_but_the_open_ones_ask_who_is_there() -> None:
     routes = {route["RouteKey"]: route.get("AuthorizationType", "NONE") for route in _routes("HttpApi")}
     assert set(routes) == ROUTES
     assert {route for route, asks in routes.items() if asks == "NONE"} == OPEN_ROUTES
@@ -180,6 +182,7 @@ def test_a_sandbox_gets_its_variables_and_the_model_key_only_as_a_secret() -> No
         "SANDPIPER_SANDBOX", "MODEL_PROVIDER", "ALLOW_BEDROCK", "FALLBACK_MODEL", "MODEL_PRICES",
         "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
         "EGRESS_ALLOWED", "EGRESS_REGISTRIES", "EGRESS_PRIVATE", "APPROVAL_WAIT_SECONDS",
+        "GITHUB_API_URL", "GITHUB_FUNCTION", "PUBLIC_URL",
     }  # fmt: skip
     assert [secret["Name"] for secret in container["Secrets"]] == ["ANTHROPIC_API_KEY"]
     required = {name.upper() for name, field in SandboxSettings.model_fields.items() if field.is_required()}
@@ -189,7 +192,7 @@ def test_a_sandbox_gets_its_variables_and_the_model_key_only_as_a_secret() -> No
 
 def test_a_failed_event_is_kept_and_noticed() -> None:
     letters = {"Fn::GetAtt": ["DeadLetters", "Arn"]}
-    for role in ("task_stopped", "reconcile"):
+    for role in ("task_stopped", "reconcile", "github"):
         assert function(role)["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"] == letters
         assert all(
             event["Properties"]["DeadLetterConfig"]["Arn"] == letters for event in function(role)["Events"].values()

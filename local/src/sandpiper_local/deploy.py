@@ -70,7 +70,23 @@ def _failures(cloudformation: Any) -> str:
     return "; ".join([stack["StackStatus"], stack.get("StackStatusReason", ""), *reasons])
 
 
-def put_secrets(aws: EmbeddedAws, outputs: Mapping[str, str], *, jwt_secret: str, model_key: str) -> None:
+def put_secrets(
+    aws: EmbeddedAws,
+    outputs: Mapping[str, str],
+    *,
+    jwt_secret: str,
+    model_key: str,
+    github_key: str | None,
+    webhook_secret: str | None,
+) -> None:
+    """What is None stays as the template made it."""
+    values = {
+        "JwtSecretArn": jwt_secret,
+        "ModelKeySecretArn": model_key,
+        "GitHubAppKeySecretArn": github_key,
+        "GitHubWebhookSecretArn": webhook_secret,
+    }
     secrets = aws.client("secretsmanager")
-    secrets.put_secret_value(SecretId=outputs["JwtSecretArn"], SecretString=jwt_secret)
-    secrets.put_secret_value(SecretId=outputs["ModelKeySecretArn"], SecretString=model_key)
+    for output, value in values.items():
+        if value:
+            secrets.put_secret_value(SecretId=outputs[output], SecretString=value)

@@ -58,6 +58,8 @@ class Startup:
             deployed.outputs,
             jwt_secret=self._jwt_secret(),
             model_key=self.environment.get("ANTHROPIC_API_KEY") or _NO_KEY,
+            github_key=self.environment.get("GITHUB_APP_PRIVATE_KEY"),
+            webhook_secret=self.environment.get("GITHUB_WEBHOOK_SECRET"),
         )
         self._progress("starting the ECS agent and the front door")
         self._start_ecs_agent(deployed)
@@ -102,6 +104,7 @@ class Startup:
             "BedrockEndpoint": bedrock or model_url,
             "GitHubUrl": self.environment.get("GITHUB_URL", ""),
             "GitHubApiUrl": self.environment.get("GITHUB_API_URL", ""),
+            "GitHubAppId": self.environment.get("GITHUB_APP_ID", ""),
             "ApprovalWaitSeconds": self.environment.get("APPROVAL_WAIT_SECONDS", ""),
             "SandboxBackend": self.environment.get("SANDPIPER_SANDBOX", ""),
             "EgressAllowed": self.environment.get("EGRESS_ALLOWED", ""),
@@ -110,6 +113,7 @@ class Startup:
         }
         return {name: value for name, value in chosen.items() if value} | {
             "AllowedRepoUrls": f"{self._url}/git/",
+            "PublicUrl": self._url,
             "WebSocketManagementBase": self.aws.execute_api,
             "PublicWebSocketUrl": self._websocket_url,
         }

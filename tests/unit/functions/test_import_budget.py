@@ -8,7 +8,17 @@ import sys
 import pytest
 
 HEAVY = ("anthropic", "boto3", "botocore.session", "cryptography", "jwt", "pydantic", "aws_lambda_powertools")
-EVERY_FUNCTION = ["api", "authorizer", "broadcast", "reconcile", "task_stopped", "websocket", "workflow"]
+EVERY_FUNCTION = [
+    "api",
+    "authorizer",
+    "broadcast",
+    "reconcile",
+    "task_stopped",
+    "websocket",
+    "workflow",
+    "webhook",
+    "github",
+]
 PATHS = ["layers/core/python", "functions"]
 
 
@@ -26,6 +36,6 @@ def test_no_function_imports_the_model_sdk_or_all_of_boto3(function: str) -> Non
     assert not heavy_imports(function) & {"anthropic", "boto3"}
 
 
-@pytest.mark.parametrize("function", ["authorizer", "broadcast", "websocket"])
+@pytest.mark.parametrize("function", ["authorizer", "broadcast", "webhook", "websocket"])
 def test_the_functions_that_stand_in_front_of_everything_import_nothing_heavy(function: str) -> None:
     assert heavy_imports(function) == set()

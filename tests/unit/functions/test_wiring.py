@@ -10,9 +10,11 @@ from api import world as api
 from authorizer import handler as authorizer
 from authorizer.keys import PublishedKeys, SharedSecret
 from broadcast import handler as broadcast
+from github import world as github
 from reconcile import handler as reconcile
 from task_stopped import handler as task_stopped
 from tests.unit.functions.test_api_service import ENVIRONMENT
+from webhook import handler as webhook
 from websocket import handler as websocket
 from workflow import handler as workflow
 
@@ -29,6 +31,18 @@ STEPS = {
 }
 SOCKETS = {"CONNECTIONS_TABLE": "connections", "WEBSOCKET_MANAGEMENT_URL": "https://socket.test/live"}
 CREDENTIALS = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+GITHUB = {
+    "RUNS_TABLE": "runs",
+    "EVENTS_TABLE": "events",
+    "IDEMPOTENCY_TABLE": "idempotency",
+    "ARTIFACTS_BUCKET": "bucket",
+    "STATE_MACHINE_ARN": "arn",
+    "RUN_SECRETS_KEY_ID": "key",
+    "GITHUB_URL": "https://github.com",
+    "GITHUB_API_URL": "https://api.github.com",
+    "GITHUB_APP_KEY_SECRET_ARN": "arn",
+    "GITHUB_WEBHOOK_SECRET_ARN": "arn",
+}
 BUILDERS: list[tuple[Any, dict[str, str]]] = [
     (api.world, ENVIRONMENT),
     (authorizer.policy, {"JWT_SECRET_ARN": "arn"}),
@@ -37,6 +51,8 @@ BUILDERS: list[tuple[Any, dict[str, str]]] = [
     (workflow.steps, {**STEPS, "USE_SPOT": "false"}),
     (task_stopped.workflow, {}),
     (reconcile.reconciler, {**STEPS, "STATE_MACHINE_ARN": "arn"}),
+    (webhook.world, {"GITHUB_WEBHOOK_SECRET_ARN": "arn", "GITHUB_FUNCTION": "github"}),
+    (github.world, GITHUB),
 ]
 
 

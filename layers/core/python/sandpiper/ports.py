@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from sandpiper.logic.github.conversation import Entry
+    from sandpiper.logic.github.deliveries import Delivery
     from sandpiper.models.events import Event, EventType, NewEvent
-    from sandpiper.models.github import RepositoryToken
+    from sandpiper.models.github import GitHubOrigin, RepositoryToken, Topic
     from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
 
 
@@ -27,6 +29,13 @@ class Revision:
 
     changes: Mapping[str, Any]
     events: Sequence[NewEvent] = ()
+
+
+@dataclass(frozen=True)
+class Held:
+    """`again`: somebody has had it before, and may have got anywhere with it."""
+
+    again: bool
 
 
 class Runs(Protocol):
@@ -165,13 +174,55 @@ class RepositoryTokens(Protocol):
 
 
 class HeadWatch(Protocol):
-    """Which run waits for what CI says about a commit."""
+    """Notes which run waits for what CI says about a commit; `Topics.watcher` reads it."""
 
     def watch(self, repository: str, sha: str, run_id: str) -> None:
         """`repository` is owner/name. Safe to repeat."""
 
+
+class Hub(Protocol):
+    """One repository on GitHub, as the App sees it. Everything raises GitHubError."""
+
+    def may_write(self, login: str) -> bool: ...
+
+    def topic(self, number: int, *, is_pull: bool) -> Topic: ...
+
+    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:
+        """The last comments and, of a pull request, review comments, oldest first; none of ours and not `without`."""
+
+    def react(self, target: GitHubOrigin | Delivery, content: str) -> None:
+        """To the comment, or to the issue where that has no reactions. Safe to repeat."""
+
+    def comment(self, number: int, body: str) -> int:
+        """Its id. Not safe to repeat: see `find_comment`."""
+
+    def edit_comment(self, comment_id: int, body: str) -> None: ...
+
+    def find_comment(self, number: int, marker: str) -> int | None: ...
+
+    def checks_are_complete(self, sha: str) -> bool: ...
+
+
+class Topics(Protocol):
+    """Which run an issue or a pull request is about: the last one that was asked for there."""
+
+    def note(self, run: Run) -> None:
+        """Safe to repeat; a later run is not replaced by an earlier one."""
+
+    def latest(self, repository: str, number: int) -> str | None: ...
+
     def watcher(self, repository: str, sha: str) -> str | None:
-        """The run's id, which may have ended meanwhile."""
+        """The run that waits for what CI says of a commit, which may have ended meanwhile."""
+
+
+class Holds(Protocol):
+    """Who works on something that is to be done once, for a while."""
+
+    def take(self, name: str, *, seconds: int) -> Held | None:
+        """None: somebody else has it, or it is done."""
+
+    def release(self, name: str, *, done: bool) -> None:
+        """What is not done may be taken again at once."""
 
 
 class Workflow(Protocol):

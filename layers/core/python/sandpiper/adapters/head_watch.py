@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
-from sandpiper.adapters.dynamodb_values import from_item, to_item
+from sandpiper.adapters.dynamodb_values import to_item
 from sandpiper.adapters.keys import watch_key
 from sandpiper.adapters.rows import expiry
 
@@ -28,8 +28,3 @@ class DynamoHeadWatch:
             UpdateExpression="SET run_id = :run_id, expires_at = :expires_at",
             ExpressionAttributeValues=to_item({":run_id": run_id, ":expires_at": expires_at}),
         )
-
-    def watcher(self, repository: str, sha: str) -> str | None:
-        key = to_item(watch_key(repository, sha))
-        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
-        return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

@@ -32,13 +32,18 @@ def usage_key(owner: str, month: str) -> dict[str, str]:
     return {"pk": f"USAGE#{owner}", "sk": f"MONTH#{month}"}
 
 
-def month_of(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m")
+def topic_key(repository: str, number: int) -> dict[str, str]:
+    """Of an issue or a pull request. Names of repositories are the same in capitals."""
+    return {"pk": f"GITHUB#{repository.lower()}#{number}", "sk": "LATEST"}
 
 
 def watch_key(repository: str, sha: str) -> dict[str, str]:
     """Of a commit that a run waits for CI on."""
     return {"pk": f"ci#{repository.lower()}#{sha}", "sk": "CI"}
+
+
+def month_of(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m")
 
 
 def inbox_sk(n: int) -> str:

@@ -1,4 +1,4 @@
-"""Who may see a run: its owner. To everybody else it does not exist."""
+"""Who may see a run: its owner, and who acts for the owner. To everybody else it does not exist."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def own_run(runs: Runs, run_id: str, identity: Identity) -> Run:
     if len(run_id) > limits.MAX_NAME_CHARS:  # no key of the database either
         raise no_such_run(f"{run_id[: limits.MAX_NAME_CHARS]}…")
     run = runs.get(run_id)
-    if run.owner != identity.user:
+    if run.owner not in {identity.user, identity.acts_for}:
         raise no_such_run(run_id)
     return run

@@ -125,6 +125,18 @@ class Controls:
         self._wake(run)
         return run
 
+    def ci_completed(self, run_id: str, *, key: str) -> bool:
+        """A run that waits for CI looks at it. Whether there was one; the same `key` wakes it once."""
+        run = self.runs.get(run_id)
+        waits = run.status != "suspended" or str(run.suspend_reason) == "awaiting_ci"
+        if run.is_terminal or not waits or suspension.open_pause(self._inbox(run)):
+            return False
+        # Also before it has been suspended: `Steps.suspend` finds the request.
+        request = {"action": "resume", "by": "github", "data": {"attempt": run.attempt}}
+        self.runs.put_control(run_id, request, key=f"ci:{key}")
+        self._wake(self.runs.get(run_id))
+        return True
+
     def _store_answer(self, run: Run, approval_id: str, answer: Answer, identity: Identity) -> None:
         _refuse_ended(run)
         if run.approval is None or run.approval.id != approval_id:

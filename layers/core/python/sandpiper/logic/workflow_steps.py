@@ -24,6 +24,8 @@ from sandpiper.logic.outcomes import TIMEOUTS, UNANSWERED, Ending, Outcome, deci
 from sandpiper.models.events import NewEvent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sandpiper.logic.line import Line
     from sandpiper.models.run import Run, RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
@@ -55,6 +57,7 @@ class Steps:
     sandboxes: Sandboxes
     clock: Clock
     use_spot: bool = False
+    tell_github: Callable[[str], None] | None = None  # that a run asked for there has come to where no sandbox tells
 
     def acquire_slot(self, run_id: str, token: str) -> None:
         """Answers on the token: at once, or when the run's turn has come or it is cancelled."""
@@ -83,6 +86,7 @@ class Steps:
         run = self._note_suspension(run, token, stored_result(self.blobs, run, key))
         self.sandboxes.stop_all(run_id, "the run is suspended")
         self.line.leave(run.owner, run_id)
+        self._tell(run)
         seen = run.result.inbox_seen if run.result else 0
         if run.cancel_requested:
             self._answer(token, cancelled=True)
@@ -98,12 +102,13 @@ class Steps:
         if not self._may_go_on(run, error):
             return False
         data = {"error": error, "cause": cause, "attempt": run.attempt, "kept_turns": run.checkpoint_turn or 0}
-        self.runs.change(
+        run = self.runs.change(
             run_id,
             allowed=("provisioning", "running"),
             changes={"status": "queued", "losses": run.losses + (error not in TIMEOUTS), "approval": None},
             events=[NewEvent(type="run_recovered", data=data)],
         )
+        self._tell(run)
         return True
 
     def finalize(self, run_id: str, ending: Ending) -> Finalized:
@@ -115,6 +120,7 @@ class Steps:
         self.secrets.delete(run_id)
         self.sandboxes.stop_all(run_id, f"the run is {run.status}")
         self.blobs.delete_prefix(checkpoint_prefix(run_id))
+        self._tell(run)
         return Finalized(run, just_now=not found.is_terminal)
 
     def _back_in_line(self, run: Run) -> Run:
@@ -156,6 +162,7 @@ class Steps:
             # Its turn came in this very moment and it is on its way already, or it has been ended from outside.
             self._left_because_it_ended(run)
             return
+        self._tell(run)
         if run.cancel_requested:
             self._answer(token, cancelled=True)
 
@@ -218,6 +225,10 @@ class Steps:
             )
         except Conflict:
             return self.runs.get(run.run_id)
+
+    def _tell(self, run: Run) -> None:
+        if self.tell_github and run.spec.github:
+            self.tell_github(run.run_id)
 
     def _answer(self, token: str, *, cancelled: bool) -> None:
         try:

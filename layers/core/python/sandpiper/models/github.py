@@ -35,6 +35,18 @@ class GitHubOrigin(Model):
     follow_ci: bool = False
 
 
+class Topic(Model):
+    """An issue or a pull request, as GitHub shows it now."""
+
+    number: int
+    title: str
+    body: str = ""
+    author: str
+    is_open: bool = True
+    comments: int = 0
+    pull: PullRequest | None = None
+
+
 class RepositoryToken(Model):
     """Of an installation, for one repository. Never stored, never logged."""
 

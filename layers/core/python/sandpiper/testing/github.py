@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 
 class FakeHeadWatch:
     def __init__(self) -> None:
-        self._runs: dict[tuple[str, str], str] = {}
+        self.runs: dict[tuple[str, str], str] = {}
 
     def watch(self, repository: str, sha: str, run_id: str) -> None:
-        self._runs[repository.lower(), sha] = run_id
-
-    def watcher(self, repository: str, sha: str) -> str | None:
-        return self._runs.get((repository.lower(), sha))
+        self.runs[repository.lower(), sha] = run_id
 
 
 class FakeRepositoryTokens:

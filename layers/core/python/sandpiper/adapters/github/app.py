@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
@@ -13,7 +13,7 @@ from sandpiper.errors import GitHubError
 from sandpiper.models.github import RepositoryToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sandpiper.logic.github.permissions import Permissions
     from sandpiper.ports import Clock
@@ -57,9 +57,16 @@ class GitHubApp:
             self._api_url, lambda: self.token(installation_id, repository, permissions).token, sleep=self._sleep
         )
 
+    def deliveries(self, limit: int) -> Iterator[Any]:
+        """The last webhooks that GitHub has sent; none where there is no App."""
+        return self.client.linked("/app/hook/deliveries", limit=limit) if self._app_id else iter(())
+
+    def redeliver(self, delivery_id: int) -> None:
+        self.client.call("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
+
     def _mint(self, installation_id: int, repository: str, permissions: Permissions) -> RepositoryToken:
         body = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
-        answer = self.client.call("POST", f"/app/installations/{installation_id}/access_tokens", body)
+        answer = self.client.call("POST", f"/app/installations/{installation_id}/access_tokens", body, repeatable=True)
         return RepositoryToken(token=answer["token"], expires_at=answer["expires_at"])
 
     def _jwt(self) -> str:
@@ -70,7 +77,8 @@ class GitHubApp:
         now = int(self._clock.now().timestamp())
         claims = {"iat": now - _CLOCK_DRIFT_SECONDS, "exp": now + _JWT_SECONDS, "iss": self._app_id}
         try:
-            return jwt.encode(claims, self._read_key(), algorithm="RS256")
+            # Where a variable holds the key, its lines are often written as `\\n`.
+            return jwt.encode(claims, self._read_key().replace("\\n", "\n"), algorithm="RS256")
         except (ValueError, TypeError, jwt.PyJWTError) as error:
             raise GitHubError(
                 "The GitHub App's private key can't be read: put the PEM into its secret.", code=0

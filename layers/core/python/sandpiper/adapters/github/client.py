@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
 
 from sandpiper import limits
+from sandpiper.adapters.github.waiting import asked_to_wait, wait_before_next
 from sandpiper.errors import GitHubError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from sandpiper.adapters.github.waiting import Outcome
+
 _SAFE_TO_REPEAT = frozenset({"GET", "PUT", "PATCH", "DELETE"})
-_TOO_MANY = frozenset({403, 429})
+_MOVED = frozenset({301, 302, 307, 308})
+_PAGE = 100
 
 
 class GitHubClient:
@@ -28,20 +34,41 @@ class GitHubClient:
             retries=False,
         )
 
-    def call(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None) -> Any:
-        """The JSON of the answer (None for an empty one). Raises GitHubError."""
-        return _parsed(self._send(method, path, body, query))
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        repeatable: bool = False,
+    ) -> Any:
+        """The JSON of the answer (None for an empty one). `repeatable`: a POST that may be sent twice.
+
+        Raises GitHubError.
+        """
+        return _parsed(method, path, self._send(method, path, body, query, repeatable=repeatable))
 
     def pages(self, path: str, *, query: Mapping[str, Any] | None = None, limit: int) -> Iterator[Any]:
         """The items of a list, at most `limit`, page after page."""
-        page, left = 1, limit
+        page, left, size = 1, limit, min(_PAGE, limit)
         while left > 0:
-            size = min(100, left)
             items = self.call("GET", path, query={**(query or {}), "per_page": size, "page": page})
             yield from items[:left]
             if len(items) < size:
                 return
             page, left = page + 1, left - len(items)
+
+    def linked(self, path: str, *, limit: int) -> Iterator[Any]:
+        """The same of a list that is not numbered: every page names the next."""
+        url: str | None = f"{path}?{urlencode({'per_page': min(_PAGE, limit)})}"
+        left = limit
+        while url and left > 0:
+            answer = self._send("GET", url, None, None)
+            items = _parsed("GET", path, answer)
+            yield from items[:left]
+            left -= len(items)
+            url = self._next(answer)
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         """`data` of the answer. Raises GitHubError, also for what GraphQL calls a success with errors."""
@@ -52,7 +79,7 @@ class GitHubClient:
 
     def tail(self, path: str, *, at_most: int) -> bytes:
         """The last bytes of what GitHub sends us on to, such as a log. The token stays here. Raises GitHubError."""
-        answer = self._send("GET", path, None, None)
+        answer = self._send("GET", path, None, None, follow=False)
         if not (place := answer.headers.get("Location")):
             return answer.data[-at_most:]
         kept = b""
@@ -62,81 +89,96 @@ class GitHubClient:
                     kept = (kept + piece)[-at_most:]
         except urllib3.exceptions.HTTPError as error:
             raise GitHubError(f"What GET {path} leads to could not be read.", code=0, retryable=True) from error
-        if stored.status != 200:
+        if stored.status != HTTPStatus.OK:
             raise GitHubError(f"What GET {path} leads to answered {stored.status}.", code=stored.status)
         return kept
 
-    def _send(self, method: str, path: str, body: Any, query: Mapping[str, Any] | None) -> urllib3.BaseHTTPResponse:
+    def _next(self, answer: urllib3.BaseHTTPResponse) -> str | None:
+        """Below our own address only: the token goes nowhere else."""
+        for part in answer.headers.get("Link", "").split(","):
+            target, _, relation = part.partition(";")
+            url = target.strip().strip("<>")
+            if 'rel="next"' in relation and url.startswith(f"{self._url}/"):
+                return url.removeprefix(self._url)
+        return None
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, Any] | None,
+        *,
+        repeatable: bool = False,
+        follow: bool = True,
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{self._place(path)}{'?' + urlencode(query) if query else ''}"
+        may_repeat = repeatable or method in _SAFE_TO_REPEAT
         for pause in (*limits.GITHUB_PAUSES_SECONDS, None):
-            answer = self._try(method, path, body, query)
-            if isinstance(answer, urllib3.BaseHTTPResponse) and answer.status < 400:
+            answer = self._try(method, url, body, follow=follow)
+            if isinstance(answer, urllib3.BaseHTTPResponse) and answer.status < HTTPStatus.BAD_REQUEST:
                 return answer
-            wait = _wait(answer, method, pause)
+            wait = None if pause is None else wait_before_next(answer, pause, may_repeat=may_repeat)
             if wait is None:
                 raise _error(method, path, answer)
             self._sleep(wait)
         raise AssertionError("the last try raises or returns")
-
-    def _try(
-        self, method: str, path: str, body: Any, query: Mapping[str, Any] | None
-    ) -> urllib3.BaseHTTPResponse | urllib3.exceptions.HTTPError:
-        headers = {
-            "Authorization": f"Bearer {self._token()}",
-            "Accept": "application/vnd.github+json",
-            "X-GitHub-Api-Version": "2022-11-28",
-            "User-Agent": "sandpiper",
-        }
-        try:
-            return self._pool.request(
-                method, self._place(path), json=body, headers=headers, fields=dict(query) if query else None
-            )
-        except urllib3.exceptions.HTTPError as error:
-            return error
 
     def _place(self, path: str) -> str:
         """GitHub Enterprise has GraphQL beside its REST API, not below it."""
         root = self._url.removesuffix("/v3") if path == "/graphql" else self._url
         return f"{root}{path}"
 
+    def _try(self, method: str, url: str, body: Any, *, follow: bool) -> Outcome:
+        """Follows one move: a renamed repository has another address, and logs are kept elsewhere."""
+        try:
+            answer = self._request(method, url, body)
+            if answer.status not in _MOVED or not follow:
+                return answer
+            target = urljoin(url, answer.headers.get("Location", ""))
+            if method != "GET" and not self._is_ours(target):
+                return answer
+            return self._request(method, target, body)
+        except urllib3.exceptions.HTTPError as error:
+            return error
 
-def _wait(
-    answer: urllib3.BaseHTTPResponse | urllib3.exceptions.HTTPError, method: str, pause: float | None
-) -> float | None:
-    """How long to wait before the next try; None: there is none."""
-    if pause is None:
-        return None
-    if not isinstance(answer, urllib3.BaseHTTPResponse):
-        return pause if method in _SAFE_TO_REPEAT else None
-    if answer.status in _TOO_MANY and (asked := _asked_to_wait(answer)) is not None:
-        return asked if asked <= limits.GITHUB_MAX_WAIT_SECONDS else None
-    if answer.status >= 500:
-        return pause if method in _SAFE_TO_REPEAT else None
-    return None
+    def _request(self, method: str, url: str, body: Any) -> urllib3.BaseHTTPResponse:
+        headers = {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+            "User-Agent": "sandpiper",
+        }
+        if self._is_ours(url):
+            headers["Authorization"] = f"Bearer {self._token()}"
+        return self._pool.request(method, url, json=body, headers=headers, redirect=False)
 
-
-def _asked_to_wait(answer: urllib3.BaseHTTPResponse) -> float | None:
-    """A rate limit says when to come back; any other 403 says no such thing."""
-    if (after := answer.headers.get("Retry-After", "")).isdigit():
-        return float(after)
-    if answer.headers.get("X-RateLimit-Remaining") == "0":
-        return max(0.0, float(answer.headers.get("X-RateLimit-Reset", "0")) - time.time())
-    return None
-
-
-def _parsed(answer: urllib3.BaseHTTPResponse) -> Any:
-    return json.loads(answer.data) if answer.data else None
+    def _is_ours(self, url: str) -> bool:
+        return urlsplit(url)[:2] == urlsplit(self._url)[:2]
 
 
-def _error(method: str, path: str, answer: urllib3.BaseHTTPResponse | urllib3.exceptions.HTTPError) -> GitHubError:
+def _parsed(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> Any:
+    try:
+        return json.loads(answer.data) if answer.data else None
+    except ValueError as error:
+        complaint = f"GitHub answered {method} {path} with something that is no JSON."
+        raise GitHubError(complaint, code=answer.status, retryable=True) from error
+
+
+def _error(method: str, path: str, answer: Outcome) -> GitHubError:
     if not isinstance(answer, urllib3.BaseHTTPResponse):
         return GitHubError(f"GitHub did not answer {method} {path}.", code=0, retryable=True)
-    limited = answer.status in _TOO_MANY and _asked_to_wait(answer) is not None
+    limited = asked_to_wait(answer) is not None
+    return GitHubError(
+        f"GitHub answered {method} {path} with {answer.status}: {_words(answer)}",
+        code=answer.status,
+        retryable=limited or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR,
+    )
+
+
+def _words(answer: urllib3.BaseHTTPResponse) -> str:
     try:
-        words = str(json.loads(answer.data).get("message", ""))
+        said = json.loads(answer.data)
+        words = str(said.get("message", ""))[: limits.STATUS_LINE_CHARS]
     except (ValueError, AttributeError):
         words = ""
-    return GitHubError(
-        f"GitHub answered {method} {path} with {answer.status}: {words or answer.reason or 'no reason given'}",
-        code=answer.status,
-        retryable=limited or answer.status >= 500,
-    )
+    return words or answer.reason or "no reason given"

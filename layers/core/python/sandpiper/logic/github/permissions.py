@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     type Permissions = Mapping[str, Literal["read", "write"]]
 
 # The control plane: who asked, what was said, reactions, the status comment.
-TALK: Permissions = {"issues": "write", "pull_requests": "write"}
+TALK: Permissions = {"issues": "write", "pull_requests": "write", "checks": "read"}
 _READ_ONLY: dict[str, Permissions] = {
     "code-review": {"contents": "read", "pull_requests": "write", "checks": "write", "issues": "write"},
     "test-suite": {"contents": "read", "pull_requests": "read", "checks": "write", "issues": "write"},

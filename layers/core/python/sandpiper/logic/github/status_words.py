@@ -20,6 +20,7 @@ _WAITING = {
     "paused": "⏸️ paused",
     "awaiting_approval": "✋ asks for your approval",
     "awaiting_input": "❓ has a question",
+    "awaiting_ci": "🔎 waits for CI",
     "budget_exhausted": "💰 has used up its budget",
 }
 _HINTS = {
@@ -37,6 +38,8 @@ _HINTS = {
 
 
 def headline(run: Run) -> str:
+    if run.approval and not run.is_terminal:
+        return _WAITING["awaiting_approval"]
     if run.status == "suspended":
         return _WAITING.get(run.suspend_reason or "paused", "⏸️ waiting")
     if run.status == "queued" and run.queue_position:
@@ -50,6 +53,9 @@ def hint(error_type: str) -> str:
 
 def next_step(run: Run) -> str:
     """In one sentence; empty where there is nothing to do but wait."""
+    if run.approval and not run.is_terminal:
+        name = run.approval.id
+        return f"Answer with `/approve {name}` or `/reject {name} why`, or stop it with `/cancel`."
     if run.status == "suspended":
         return _how_to_go_on(run)
     if not run.is_terminal:
@@ -60,10 +66,9 @@ def next_step(run: Run) -> str:
 
 
 def _how_to_go_on(run: Run) -> str:
-    match run.suspend_reason:
-        case "awaiting_approval" if run.approval:
-            name = run.approval.id
-            return f"Answer with `/approve {name}` or `/reject {name} why`, or stop it with `/cancel`."
+    match str(run.suspend_reason):
+        case "awaiting_ci":
+            return "`/cancel` ends it; what was pushed stays."
         case "awaiting_input":
             return "Answer with a comment that begins with `/say`, or stop it with `/cancel`."
         case "budget_exhausted":

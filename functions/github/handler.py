@@ -1,0 +1,72 @@
+"""Lambda invoke (sandbox, webhook, workflow) and a schedule → github. It alone holds the App's private key."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools import Logger
+
+from github.world import world
+from sandpiper.errors import GitHubError, SandpiperError
+from sandpiper.logic.github.deliveries import Delivery
+from sandpiper.logic.github.signatures import is_proven
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
+
+logger = Logger()
+
+
+@logger.inject_lambda_context(clear_state=True)
+def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    match event.get("action"):
+        case "token":
+            return _token(event["run_id"], event["attempt"])
+        case "delivery":
+            return {"did": _obey(event["delivery"], event["proof"])}
+        case "tell":
+            logger.append_keys(run_id=event["run_id"])
+            world().teller.tell(event["run_id"])
+            return {}
+        case None if event.get("source") == "aws.events":
+            return {"redelivered": _sweep()}
+    message = f"unknown action {event.get('action')}"
+    raise ValueError(message)
+
+
+def _token(run_id: str, attempt: int) -> dict[str, Any]:
+    """A refusal is an answer: only what nobody foresaw is an error of the function."""
+    logger.append_keys(run_id=run_id, attempt=attempt)
+    try:
+        token = world().minter.token(run_id, attempt)
+    except SandpiperError as error:
+        logger.warning("no token", error_type=error.type, reason=error.message)
+        told = {"type": error.type, "message": error.message, "retryable": error.retryable}
+        return {"error": told | ({"code": error.code} if isinstance(error, GitHubError) else {})}
+    logger.info("token minted", given=token is not None)
+    return token.model_dump(mode="json") if token else {"token": None}
+
+
+def _obey(text: str, proof: str) -> str:
+    if not is_proven(world().webhook_secret(), text, proof):
+        logger.warning("a delivery without proof")
+        return "refused"
+    delivery = Delivery(**json.loads(text))
+    logger.append_keys(delivery=delivery.id, verb=delivery.verb, repository=delivery.repository, by=delivery.sender)
+    try:
+        did = world().orders.obey(delivery)
+    except GitHubError as error:
+        if error.retryable:
+            raise
+        # The App was removed or suspended, the conversation locked, the issue deleted: nobody is there to be told.
+        logger.warning("GitHub refused", reason=error.message)
+        return "refused by GitHub"
+    logger.info("obeyed", did=did)
+    return did
+
+
+def _sweep() -> int:
+    redelivered = world().sweep.run()
+    logger.info("swept", redelivered=redelivered)
+    return redelivered

@@ -1,0 +1,82 @@
+"""What the github function works with: the rules, wired to AWS and to GitHub."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from github.settings import Settings
+from sandpiper.adapters.aws import client
+from sandpiper.adapters.blobs import S3Blobs
+from sandpiper.adapters.clock import SystemClock
+from sandpiper.adapters.github.app import GitHubApp
+from sandpiper.adapters.github.holds import DynamoHolds
+from sandpiper.adapters.github.hub import RestHub
+from sandpiper.adapters.github.topics import DynamoTopics
+from sandpiper.adapters.run_secrets import KmsRunSecrets
+from sandpiper.adapters.runs import DynamoRuns
+from sandpiper.adapters.workflow import StepFunctionsWorkflow
+from sandpiper.logic.control import Controls
+from sandpiper.logic.github.minting import Minter
+from sandpiper.logic.github.orders import Orders
+from sandpiper.logic.github.permissions import TALK
+from sandpiper.logic.github.sweep import Sweep
+from sandpiper.logic.github.telling import Teller
+from sandpiper.logic.repos import RepoRules
+from sandpiper.logic.start_run import Starter
+from shared.secret_values import SecretValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class World:
+    webhook_secret: Callable[[], str]
+    minter: Minter
+    orders: Orders
+    teller: Teller
+    sweep: Sweep
+
+
+@functools.cache
+def world() -> World:
+    settings, clock, dynamodb = Settings.read(os.environ), SystemClock(), client("dynamodb")
+    blobs = S3Blobs(client("s3"), bucket=settings.artifacts_bucket)
+    table = settings.runs_table
+    runs = DynamoRuns(dynamodb, runs_table=table, events_table=settings.events_table, blobs=blobs, clock=clock)
+    key = settings.run_secrets_key_id
+    secrets = KmsRunSecrets(dynamodb, client("kms"), runs_table=table, key_id=key, clock=clock)
+    workflow = StepFunctionsWorkflow(client("stepfunctions"), state_machine_arn=settings.state_machine_arn)
+    holds = DynamoHolds(dynamodb, table=settings.idempotency_table, clock=clock)
+    app = _app(settings, clock)
+    hub_of = functools.partial(_hub, app)
+    teller = Teller(hub_of, runs, blobs, holds, clock, settings.public_url or None)
+    orders = Orders(
+        hub_of=hub_of,
+        runs=runs,
+        starter=Starter(runs, secrets, workflow, clock),
+        controls=Controls(runs, workflow, clock),
+        topics=DynamoTopics(dynamodb, runs_table=table),
+        holds=holds,
+        rules=RepoRules(settings.github_url),
+        tell=teller.tell,
+    )
+    webhook_secret = SecretValue(settings.webhook_secret_arn)
+    sweep = Sweep(app.deliveries, app.redeliver, clock)
+    return World(webhook_secret, Minter(runs, app.token), orders, teller, sweep)
+
+
+def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
+    return GitHubApp(
+        api_url=settings.github_api_url,
+        app_id=settings.app_id,
+        read_key=SecretValue(settings.app_key_secret_arn),
+        clock=clock,
+    )
+
+
+def _hub(app: GitHubApp, installation_id: int, repository: str) -> RestHub:
+    return RestHub(app.client_for(installation_id, repository, TALK), repository)

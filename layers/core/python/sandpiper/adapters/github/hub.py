@@ -1,0 +1,117 @@
+"""One repository on GitHub over its REST API, as far as the control plane talks there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from sandpiper import limits
+from sandpiper.errors import GitHubError
+from sandpiper.logic.github.conversation import Entry
+from sandpiper.models.github import PullRequest, Topic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sandpiper.adapters.github.client import GitHubClient
+    from sandpiper.logic.github.deliveries import Delivery
+    from sandpiper.models.github import GitHubOrigin
+
+_PAGE = 100
+_OURS = "<!-- sandpiper:"
+_WRITERS = frozenset({"admin", "write"})  # maintainers count as write, triage as read
+
+
+class RestHub:
+    def __init__(self, client: GitHubClient, repository: str) -> None:
+        self._client, self._path = client, f"/repos/{quote(repository)}"
+
+    def may_write(self, login: str) -> bool:
+        try:
+            found = self._client.call("GET", f"{self._path}/collaborators/{quote(login, safe='')}/permission")
+        except GitHubError as error:
+            if error.code == 404:  # no such user any more
+                return False
+            raise
+        return found["permission"] in _WRITERS
+
+    def topic(self, number: int, *, is_pull: bool) -> Topic:
+        found = self._client.call("GET", f"{self._path}/{'pulls' if is_pull else 'issues'}/{number}")
+        return Topic(
+            number=number,
+            title=found["title"],
+            body=found["body"] or "",
+            author=_login(found),
+            is_open=found["state"] == "open",
+            comments=found["comments"],
+            pull=_pull(found) if is_pull else None,
+        )
+
+    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:
+        comments = self._comments(topic.number, topic.comments)
+        remarks = self._remarks(topic.number) if topic.pull else []
+        said = sorted([*comments, *remarks], key=lambda comment: str(comment["created_at"]))
+        return [_entry(each) for each in said if each["id"] != without and _OURS not in (each["body"] or "")]
+
+    def react(self, target: GitHubOrigin | Delivery, content: str) -> None:
+        comment = target.comment_id
+        match target.origin:
+            case "issue_comment":
+                where = f"issues/comments/{comment}"
+            case "review_comment":
+                where = f"pulls/comments/{comment}"
+            case _:  # GitHub has no reactions to a review
+                where = f"issues/{target.number}"
+        self._client.call("POST", f"{self._path}/{where}/reactions", {"content": content}, repeatable=True)
+
+    def comment(self, number: int, body: str) -> int:
+        return int(self._client.call("POST", f"{self._path}/issues/{number}/comments", {"body": body})["id"])
+
+    def edit_comment(self, comment_id: int, body: str) -> None:
+        self._client.call("PATCH", f"{self._path}/issues/comments/{comment_id}", {"body": body})
+
+    def find_comment(self, number: int, marker: str) -> int | None:
+        """Ours only: anybody could write the marker."""
+        count = self._client.call("GET", f"{self._path}/issues/{number}")["comments"]
+        for comment in self._comments(number, count):
+            if (comment["body"] or "").startswith(marker) and comment["user"]["type"] == "Bot":
+                return int(comment["id"])
+        return None
+
+    def checks_are_complete(self, sha: str) -> bool:
+        """Suites that some App has announced and never begun don't count."""
+        found = self._client.call("GET", f"{self._path}/commits/{quote(sha)}/check-suites", query={"per_page": 100})
+        begun = [suite for suite in found["check_suites"] if suite["latest_check_runs_count"]]
+        return all(suite["status"] == "completed" for suite in begun)
+
+    def _comments(self, number: int, count: int) -> list[Mapping[str, Any]]:
+        """The last ones. GitHub lists them oldest first and no other way."""
+        last = -(-count // _PAGE)
+        query = {"per_page": _PAGE}
+        pages = [
+            self._client.call("GET", f"{self._path}/issues/{number}/comments", query={**query, "page": page})
+            for page in range(max(1, last - 1), last + 1)
+        ]
+        return [comment for page in pages for comment in page][-limits.GITHUB_COMMENTS :]
+
+    def _remarks(self, number: int) -> list[Mapping[str, Any]]:
+        newest_first = {"sort": "created", "direction": "desc"}
+        remarks = self._client.pages(
+            f"{self._path}/pulls/{number}/comments", query=newest_first, limit=limits.GITHUB_COMMENTS
+        )
+        return list(remarks)
+
+
+def _pull(found: Mapping[str, Any]) -> PullRequest:
+    head, base = found["head"], found["base"]
+    # A fork that was deleted is no repository any more.
+    own = head["repo"] is not None and head["repo"]["full_name"] == base["repo"]["full_name"]
+    return PullRequest(head_sha=head["sha"], head_ref=head["ref"], base_ref=base["ref"], from_fork=not own)
+
+
+def _entry(comment: Mapping[str, Any]) -> Entry:
+    return Entry(_login(comment), comment["body"] or "", comment.get("path") or "", comment.get("diff_hunk") or "")
+
+
+def _login(found: Mapping[str, Any]) -> str:
+    return found["user"]["login"] if found["user"] else "ghost"

@@ -1,0 +1,54 @@
+"""Which run an issue, a pull request or a commit is about: small rows of the runs table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from sandpiper import limits
+from sandpiper.adapters import keys
+from sandpiper.adapters.aws import error_code
+from sandpiper.adapters.dynamodb_values import from_item, to_item
+from sandpiper.adapters.rows import expiry
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from sandpiper.models.run import Run
+
+
+class DynamoTopics:
+    def __init__(self, dynamodb: DynamoDBClient, *, runs_table: str) -> None:
+        self._dynamodb, self._table = dynamodb, runs_table
+
+    def note(self, run: Run) -> None:
+        if run.spec.github is None:
+            return
+        created = keys.created_key(run.created_at, run.run_id)
+        row = {
+            **keys.topic_key(run.spec.github.repository, run.spec.github.number),
+            "run_id": run.run_id,
+            "noted": created,
+            "expires_at": expiry(run.created_at, limits.RUN_DAYS),
+        }
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=to_item(row),
+                ConditionExpression="attribute_not_exists(pk) OR noted < :created",
+                ExpressionAttributeValues=to_item({":created": created}),
+            )
+        except ClientError as error:
+            if error_code(error) != "ConditionalCheckFailedException":
+                raise
+
+    def latest(self, repository: str, number: int) -> str | None:
+        return self._run_id(keys.topic_key(repository, number))
+
+    def watcher(self, repository: str, sha: str) -> str | None:
+        return self._run_id(keys.watch_key(repository, sha))
+
+    def _run_id(self, key: dict[str, Any]) -> str | None:
+        answer = self._dynamodb.get_item(TableName=self._table, Key=to_item(key), ConsistentRead=True)
+        return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

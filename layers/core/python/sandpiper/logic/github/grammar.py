@@ -1,0 +1,123 @@
+"""What a comment asks for: a line that starts with a command, outside quotes, code and what nobody sees.
+
+Read as GitHub renders it: block quotes go on until a blank line, fences until they are closed, HTML comments are not
+there at all. Invisible characters are taken out first, so that the model gets what the people in the thread saw.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from sandpiper import limits
+from sandpiper.logic.github.markdown import visible
+from sandpiper.logic.ids import RUN_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say"]
+
+_COMMAND = re.compile(rf" {{0,3}}/({'|'.join(get_args(Verb))})(?=\s|$|[:,;!](?:\s|$))[:,;!]?[ \t]*(.*)", re.IGNORECASE)
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_QUOTE = re.compile(r" {0,3}>")
+_PRE = re.compile(r"</?pre\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command and all else that the comment says."""
+
+    verb: Verb
+    text: str
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    is_plain: bool  # neither quoted nor code
+
+
+def order_of(comment: str) -> Order | None:
+    lines = list(_lines(_without_html_comments(visible(comment))))
+    for number, line in enumerate(lines):
+        if line.is_plain and (found := _COMMAND.fullmatch(line.text)):
+            texts = [each.text for each in lines]
+            rest = "\n".join([*texts[:number], found[2], *texts[number + 1 :]]).strip()
+            verb: Verb = found[1].lower()  # type: ignore[assignment]  # the pattern knows no other
+            return Order(verb, _bounded(rest))
+    return None
+
+
+def reply_of(comment: str) -> tuple[str, Order] | None:
+    """Words under a quote that names a run, as GitHub's "Quote reply" to its status comment makes them."""
+    lines = list(_lines(_without_html_comments(visible(comment))))
+    quoted = "\n".join(line.text for line in lines if _QUOTE.match(line.text))
+    said = "\n".join(line.text for line in lines if line.is_plain).strip()
+    named = RUN_ID.search(quoted)
+    return (named[0], Order("say", _bounded(said))) if named and said else None
+
+
+def as_seen(text: str) -> str:
+    """What people see of it: no HTML comments, no invisible characters."""
+    lines = _lines(_without_html_comments(visible(text)))
+    return "\n".join(line.text for line in lines).strip()
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    fence, in_pre, in_quote = "", False, False
+    for line in text.split("\n"):
+        opening = _FENCE.match(line)
+        if fence:
+            yield _Line(line, is_plain=False)
+            fence = "" if _closes(line, fence) else fence
+            continue
+        in_quote = bool(line.strip()) and (in_quote or bool(_QUOTE.match(line)))
+        if opening and not in_quote:
+            fence = opening[1]
+        was_in_pre, in_pre = in_pre, _is_open(line, in_pre)
+        plain = not (fence or in_quote or was_in_pre or in_pre or line.startswith(("    ", "\t")))
+        yield _Line(line, is_plain=plain)
+
+
+def _closes(line: str, fence: str) -> bool:
+    closing = _FENCE.match(line)
+    return closing is not None and closing[1].startswith(fence) and not line[closing.end() :].strip()
+
+
+def _is_open(line: str, in_pre: bool) -> bool:  # noqa: FBT001 - a state, not an option
+    tags = _PRE.findall(line)
+    return tags[-1][1] != "/" if tags else in_pre
+
+
+def _without_html_comments(text: str) -> str:
+    """Inside a fence they are shown, so they stay; one that is never closed hides the rest."""
+    kept, fence, hidden = [], "", False
+    for line in text.split("\n"):
+        if fence:
+            fence = "" if _closes(line, fence) else fence
+            kept.append(line)
+            continue
+        shown, hidden = _shown(line, hidden=hidden)
+        if opening := _FENCE.match(shown):
+            fence = opening[1]
+        kept.append(shown)
+    return "\n".join(kept)
+
+
+def _shown(line: str, *, hidden: bool) -> tuple[str, bool]:
+    shown = ""
+    while line:
+        before, sign, line = line.partition("-->" if hidden else "<!--")
+        shown += "" if hidden else before
+        if sign:
+            hidden = not hidden
+    return shown, hidden
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= limits.MAX_TASK_CHARS:
+        return text
+    note = "\n(The comment was longer; the rest is left out.)"
+    return text[: limits.MAX_TASK_CHARS - len(note)].rstrip() + note

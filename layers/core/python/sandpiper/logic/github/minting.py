@@ -1,0 +1,35 @@
+"""Who gets a token: the sandbox of a run that was asked for on GitHub, for the repository it was asked for in.
+
+A run that was asked for by HTTPS gets none, whoever owns it: its caller has not shown that the repository is theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sandpiper.errors import Fenced
+from sandpiper.logic.github.permissions import permissions_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandpiper.logic.github.permissions import Permissions
+    from sandpiper.models.github import RepositoryToken
+    from sandpiper.ports import Runs
+
+
+@dataclass(frozen=True)
+class Minter:
+    runs: Runs
+    mint: Callable[[int, str, Permissions], RepositoryToken]
+
+    def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
+        """Raises NotFound, Fenced, GitHubError."""
+        run = self.runs.get(run_id)
+        if run.attempt != attempt or run.status not in {"provisioning", "running"}:
+            raise Fenced(f"Attempt {attempt} of {run_id} is over.")
+        if run.spec.github is None:
+            return None
+        origin = run.spec.github
+        return self.mint(origin.installation_id, origin.repository, permissions_for(run.spec.type))

@@ -1,0 +1,246 @@
+"""What becomes of a command on GitHub."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sandpiper import limits
+from sandpiper.errors import GitHubError, Unavailable
+from sandpiper.logic.github.deliveries import run_id_of
+from sandpiper.models.run import ApprovalRequest, RunResult
+from tests.unit.logic.github.hub_world import BUSY, PULL, SPEC, HubWorld, delivery, pull_topic
+
+
+@pytest.fixture
+def here() -> HubWorld:
+    return HubWorld()
+
+
+def test_a_command_of_a_writer_becomes_a_run_of_theirs(here: HubWorld) -> None:
+    run_id = here.orders.obey(delivery())
+    run = here.world.get(run_id)
+    assert run_id == run_id_of(delivery())
+    assert (run.owner, run.org, run.status) == ("github:ann", "github:acme", "queued")
+    spec = run.spec
+    assert (spec.type, spec.task, spec.repo) == ("feature-implementation", "a logout button", "acme/shop")
+    assert spec.repo_url == "https://github.test/acme/shop.git"
+    assert (spec.base, spec.branch, spec.create_pr, spec.commit) == ("main", None, True, True)
+    assert spec.github == SPEC.github
+    assert here.hubs[0] == (42, "acme/shop")
+
+
+def test_the_one_who_asked_sees_at_once_that_it_was_heard(here: HubWorld) -> None:
+    run_id = here.orders.obey(delivery())
+    assert here.hub.reactions == {("issue_comment", 70, "eyes")}
+    assert list(here.hub.comments) == [1]
+    assert run_id in here.hub.comments[1]
+    assert here.world.get(run_id).status_comment_id == 1
+
+
+def test_five_deliveries_at_once_make_one_run_one_reaction_and_one_comment(here: HubWorld) -> None:
+    with ThreadPoolExecutor(5) as pool:
+        done = list(pool.map(lambda _: here.orders.obey(delivery()), range(5)))
+    assert sorted(done)[:4] == ["known"] * 4
+    assert len(here.hub.reactions) == len(here.hub.comments) == 1
+    assert len(here.world.runs.list_by_owner("github:ann", status=None, repo=None, limit=10, cursor=None).items) == 1
+
+
+def test_a_redelivery_after_the_work_was_done_does_nothing(here: HubWorld) -> None:
+    here.orders.obey(delivery())
+    assert here.orders.obey(delivery()) == "known"
+
+
+@pytest.mark.parametrize("fine_calls", range(5))
+def test_a_delivery_that_failed_anywhere_in_the_middle_works_when_it_is_repeated(
+    here: HubWorld, fine_calls: int
+) -> None:
+    here.hub.failures = [*[None] * fine_calls, BUSY]
+    with pytest.raises(GitHubError):
+        here.orders.obey(delivery())
+    run_id = here.orders.obey(delivery())
+    assert run_id == run_id_of(delivery())
+    assert len(here.hub.comments) == 1
+    assert here.world.get(run_id).status_comment_id == 1
+
+
+def test_a_function_that_died_holding_a_delivery_does_not_hold_it_for_ever(here: HubWorld) -> None:
+    here.holds.take("delivery#d-1", seconds=limits.GITHUB_HELD_SECONDS)
+    assert here.orders.obey(delivery()) == "known"
+    here.world.clock.advance(limits.GITHUB_HELD_SECONDS + 1)
+    assert here.orders.obey(delivery()) == run_id_of(delivery())
+
+
+def test_a_run_that_could_not_be_started_is_started_by_the_repetition(
+    here: HubWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(here.world.workflow, "start", _fail)
+        with pytest.raises(Unavailable):
+            here.orders.obey(delivery())
+    run_id = here.orders.obey(delivery())
+    assert here.world.status(run_id) == "queued"
+
+
+def test_who_may_not_write_gets_a_reaction_and_no_words(here: HubWorld) -> None:
+    assert here.orders.obey(delivery(sender="eve")) == "refused"
+    assert here.hub.reactions == {("issue_comment", 70, "confused")}
+    assert not here.hub.comments
+    assert here.topics.latest("acme/shop", 7) is None
+
+
+def test_a_bare_command_on_an_issue_takes_the_issue_as_the_task(here: HubWorld) -> None:
+    run = here.world.get(here.orders.obey(delivery("")))
+    assert run.spec.task == "A logout button\n\nThere is none."
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind", "commits"),
+    [("implement", "feature-implementation", True), ("fix", "bug-fix", True), ("review", "code-review", False),
+     ("test", "test-suite", False)],
+)  # fmt: skip
+def test_on_a_pull_request_the_work_is_on_its_branch_and_its_head(
+    here: HubWorld, verb: str, kind: str, *, commits: bool
+) -> None:
+    here.hub.topics[8] = pull_topic()
+    spec = here.world.get(here.orders.obey(delivery("", verb=verb, number=8, is_pull=True))).spec
+    assert (spec.type, spec.commit, spec.create_pr) == (kind, commits, False)
+    assert (spec.branch, spec.base) == ("topic", "main")
+    assert spec.github is not None
+    assert spec.github.pull == PULL
+    assert spec.task
+
+
+@pytest.mark.parametrize("verb", ["implement", "fix"])
+def test_a_pull_request_from_a_fork_is_not_written_to(here: HubWorld, verb: str) -> None:
+    here.hub.topics[8] = pull_topic(from_fork=True)
+    assert here.orders.obey(delivery(verb=verb, number=8, is_pull=True)) == "refused"
+    assert "comes from a fork" in here.hub.comments[1]
+
+
+@pytest.mark.parametrize("verb", ["review", "test"])
+def test_a_pull_request_from_a_fork_may_be_reviewed_and_tested(here: HubWorld, verb: str) -> None:
+    here.hub.topics[8] = pull_topic(from_fork=True)
+    spec = here.world.get(here.orders.obey(delivery(verb=verb, number=8, is_pull=True))).spec
+    assert spec.branch is None
+    assert not spec.commit
+
+
+def test_an_issue_can_not_be_reviewed(here: HubWorld) -> None:
+    assert here.orders.obey(delivery(verb="review")) == "refused"
+    assert "no pull request here" in here.hub.comments[1]
+
+
+def test_a_closed_pull_request_is_not_worked_on(here: HubWorld) -> None:
+    here.hub.topics[8] = pull_topic().model_copy(update={"is_open": False})
+    assert here.orders.obey(delivery(number=8, is_pull=True)) == "refused"
+
+
+def test_cancel_reaches_the_last_run_of_the_issue_whoever_started_it(here: HubWorld) -> None:
+    run_id = here.run_here()
+    here.hub.writers.add("bob")
+    assert here.orders.obey(delivery("", verb="cancel", sender="bob")) == "cancel"
+    assert here.world.get(run_id).cancel_requested
+    assert [request.by for request in here.world.runs.controls(run_id, after=0)] == ["github:bob"]
+    assert ("issue_comment", 70, "+1") in here.hub.reactions
+
+
+def test_a_message_is_left_once_however_often_it_is_delivered(here: HubWorld) -> None:
+    run_id = here.run_here()
+    here.hub.failures = [None, BUSY]  # it is stored, then the reaction fails
+    with pytest.raises(GitHubError):
+        here.orders.obey(delivery("use the other table", verb="say"))
+    here.orders.obey(delivery("use the other table", verb="say"))
+    assert [request.data for request in here.world.runs.controls(run_id, after=0)] == [{"text": "use the other table"}]
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "data"),
+    [
+        ("approve", "", {"decision": "approve"}),
+        ("approve", "ap-1", {"decision": "approve"}),
+        ("reject", "ap-1 too dangerous", {"decision": "reject", "note": "too dangerous"}),
+        ("reject", "too dangerous", {"decision": "reject", "note": "too dangerous"}),
+    ],
+)
+def test_what_a_run_asks_is_answered_by_a_comment(here: HubWorld, verb: str, text: str, data: dict[str, Any]) -> None:
+    run_id = _asking(here)
+    assert here.orders.obey(delivery(text, verb=verb)) == verb
+    (answer,) = here.world.runs.controls(run_id, after=0)
+    assert data.items() <= answer.data.items()
+
+
+def test_the_approval_of_something_else_approves_nothing(here: HubWorld) -> None:
+    run_id = _asking(here)
+    assert here.orders.obey(delivery("ap-2", verb="approve")) == "refused"
+    assert not here.world.runs.controls(run_id, after=0)
+    assert "has not asked" in here.hub.comments[1]
+
+
+def test_a_wish_for_a_run_that_is_not_there_is_refused_in_words(here: HubWorld) -> None:
+    assert here.orders.obey(delivery("", verb="cancel")) == "refused"
+    assert "There is no run here" in here.hub.comments[1]
+
+
+def test_a_wish_for_a_run_that_has_ended_is_refused_in_words(here: HubWorld) -> None:
+    run_id = here.run_here()
+    here.world.runs.change(run_id, allowed=("running",), changes={"status": "completed"})
+    assert here.orders.obey(delivery("", verb="cancel")) == "refused"
+    assert "has ended already" in here.hub.comments[1]
+
+
+def test_words_are_needed_to_say_something(here: HubWorld) -> None:
+    here.run_here()
+    assert here.orders.obey(delivery("", verb="say")) == "refused"
+
+
+def test_a_run_of_another_repository_can_not_be_spoken_to_by_quoting_it(here: HubWorld) -> None:
+    run_id = here.run_here()
+    elsewhere = delivery("rm -rf", verb="say", run_id=run_id, repository="eve/own")
+    assert here.orders.obey(elsewhere) == "refused"
+    assert not here.world.runs.controls(run_id, after=0)
+
+
+def test_a_run_that_was_asked_for_by_https_can_not_be_spoken_to_from_github(here: HubWorld) -> None:
+    run_id = here.world.running()
+    assert here.orders.obey(delivery("stop", verb="say", run_id=run_id)) == "refused"
+
+
+def test_a_run_that_waits_for_ci_is_woken_when_all_checks_are_complete(here: HubWorld) -> None:
+    run_id = here.run_here()
+    here.topics.watchers["acme/shop", "f" * 40] = run_id
+    checks = delivery(verb="checks", head_sha="f" * 40, sender="github-actions[bot]")
+    here.hub.complete = False
+    assert here.orders.obey(checks) == "nobody waits"
+    here.hub.complete = True
+    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40, id="d-2")) == "woken"
+    token = here.world.suspend(run_id, RunResult(outcome="suspended", suspend_reason="paused"))
+    assert here.world.workflow.answers[token] == {"cancelled": False}
+
+
+def test_a_run_that_a_person_paused_is_not_woken_by_ci(here: HubWorld) -> None:
+    run_id = here.run_here()
+    here.topics.watchers["acme/shop", "f" * 40] = run_id
+    token = here.world.suspend(run_id, RunResult(outcome="suspended", suspend_reason="paused"))
+    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40)) == "nobody waits"
+    assert token not in here.world.workflow.answers
+
+
+def test_checks_that_no_run_waits_for_are_nothing_to_us(here: HubWorld) -> None:
+    assert here.orders.obey(delivery(verb="checks", head_sha="e" * 40)) == "nobody waits"
+
+
+def _asking(here: HubWorld) -> str:
+    run_id = here.run_here()
+    asked = ApprovalRequest(
+        id="ap-1", tool="bash", shown={"command": "rm -rf build"}, reason="deletes", risk="high", kind="destructive",
+        requested_at=here.world.clock.now(),
+    )  # fmt: skip
+    here.world.runs.change(run_id, allowed=("running",), changes={"approval": asked})
+    return run_id
+
+
+def _fail(*_: object) -> None:
+    raise RuntimeError("no state machine")

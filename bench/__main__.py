@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, caching, context, egress, events, first_request, imports, turns, walls, webhook
+from bench import api, caching, context, durability, egress, events, first_request, imports, turns, walls, webhook
 from bench.report import Report
 from bench.stack import running_stack
 
@@ -19,6 +19,7 @@ def main() -> int:
     with running_stack() as stack:
         first_request.run(report, stack)
         caching.run(report, stack)
+        durability.run(report, stack)
         events.run(report, stack)
         webhook.run(report, stack)
         api.run(report, stack)  # last: its runs stay in line for good

@@ -83,6 +83,17 @@ def test_keys_are_listed_in_order_page_by_page(blobs: Blobs, key: str) -> None:
     assert blobs.keys(f"{key}/", after=names[-1], limit=2) == []
 
 
+def test_named_blobs_are_deleted_and_no_others(blobs: Blobs, key: str) -> None:
+    for name in (key, f"{key}.other", f"{key}.third"):
+        blobs.put(name, b"x", content_type="text/plain")
+    for _ in range(2):
+        blobs.delete([key, f"{key}.third"])
+    assert blobs.get(f"{key}.other") == b"x"
+    for name in (key, f"{key}.third"):
+        with pytest.raises(NotFound):
+            blobs.get(name)
+
+
 def test_the_last_write_wins(blobs: Blobs, key: str) -> None:
     blobs.put(key, b"one", content_type="text/plain")
     blobs.put(key, b"two", content_type="text/plain")

@@ -10,7 +10,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import NewEvent
 from sandpiper.models.quota import Scope
-from sandpiper.models.run import ErrorInfo, RunResult, Usage
+from sandpiper.models.run import ErrorInfo, Intent, RunResult, Usage
 from sandpiper.ports import RunHead
 from tests.contract.samples import a_run, new_run_id, outputs
 
@@ -35,6 +35,17 @@ def test_a_created_run_is_read_back_as_it_was_with_its_first_events_counted(stor
         (1, "run_queued", 0),
         (2, "run_slot_waiting", 0),
     ]
+
+
+def test_intents_and_where_a_run_goes_on_are_read_back(store: Store, running: Run) -> None:
+    intents = {
+        "push": Intent(at=store.clock.now(), result={"sha": "abc", "n": 1}),
+        "comment": Intent(at=store.clock.now()),
+    }
+    changes = {"intents": intents, "checkpoint_key": "k", "checkpoint_turn": 3}
+    changed = store.runs.change(running.run_id, allowed=LIVE, changes=changes)
+    assert changed.intents == intents
+    assert store.runs.get(running.run_id) == changed
 
 
 def test_a_run_id_is_taken_once(store: Store, run: Run) -> None:

@@ -164,9 +164,10 @@ MAY: dict[str, Grants] = {
     "SandboxTaskRole": {
         "GitHubFunction": {"lambda:InvokeFunction"},
         "RunsTable": {"dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:Query"},
-        "EventsTable": {"dynamodb:PutItem"},
+        "EventsTable": {"dynamodb:PutItem", "dynamodb:Query"},
         "ArtifactsBucket": {"s3:ListBucket"},
         "ArtifactsBucket/runs/*": {"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"},
+        "ArtifactsBucket/runs/*/checkpoint*": {"s3:DeleteObject"},
         "DataKey": {"kms:Decrypt"},
         "bedrock:*::foundation-model/*": {"bedrock:InvokeModelWithResponseStream"},
         "bedrock:inference-profile/*": {"bedrock:InvokeModelWithResponseStream"},

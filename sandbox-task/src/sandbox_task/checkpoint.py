@@ -1,21 +1,27 @@
 """Where a run stands, stored so that another sandbox can go on from there: journal, tree, and what has been proven.
 
-The pointer on the run's row moves only when everything is stored, and only if this attempt is still the one.
+The pointer on the run's row moves only when everything is stored, and only if this attempt is still the one. What it no
+longer leads to is deleted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import itertools
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from sandbox_task.agent.journal import Journal
 from sandbox_task.gate.gate import GateState
 from sandbox_task.github.published import Published
+from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic.artifacts import checkpoint_prefix
 from sandpiper.models.base import Model as Record
+from sandpiper.models.run import Finding, GateReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,69 +30,130 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.repository import Repository
     from sandpiper.ports import Blobs, Runs
 
+_BINARY = "application/octet-stream"
+
+
+class Finished(Record):
+    """What the agent has said at last; the model need not be asked again."""
+
+    status: Literal["done", "blocked"]
+    summary: str
+    findings: tuple[Finding, ...] = ()
+
+
+class Proof(Record):
+    """The gate has let the work through. `at` is the time of everything that is published of it."""
+
+    gate: GateReport
+    at: datetime
+
+
+class Packs(Record):
+    """The saved trees of a run: `last` is by which name the last one was saved, on top of those before."""
+
+    keys: tuple[str, ...] = ()
+    last: str | None = None
+    tree: str | None = None
+
 
 class Checkpoint(Record):
     reason: str
     base_commit: str | None
     tree: str
     journal: Journal
+    setup_tree: str | None = None
     repairs: int = 0
     gate: GateState = GateState()
+    finished: Finished | None = None
+    proof: Proof | None = None
     summary: str = ""
     durations_ms: dict[str, int] = Field(default_factory=dict)
     seconds_used: float = 0.0
     inbox_seen: int = 0
     instructions_shown: tuple[str, ...] = ()
     log_key: str | None = None
-    tree_key: str | None = None
+    snapshot_key: str | None = None
+    packs: Packs = Packs()
     published: Published | None = None
 
+    def parts(self) -> set[str]:
+        """The keys of what it needs besides itself."""
+        return {*self.packs.keys, *((self.snapshot_key,) if self.snapshot_key else ())}
 
-@dataclass(frozen=True)
+
+@dataclass
 class Checkpoints:
+    """Used by one thread at a time."""
+
     runs: Runs
     blobs: Blobs
     run_id: str
     attempt: int
     private: Path
     redactor: Redactor
+    _packs: Packs = field(default_factory=Packs, init=False)
+    _needed: set[str] = field(default_factory=set, init=False)  # what the pointer leads to
+    _loose: set[str] = field(default_factory=set, init=False)  # what it does not lead to yet
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
     def load(self) -> Checkpoint | None:
         """Where an earlier attempt has left off, if it has."""
         key = self.runs.get(self.run_id).checkpoint_key
-        return Checkpoint.model_validate_json(self.blobs.get(key)) if key else None
+        if key is None:
+            return None
+        checkpoint = Checkpoint.model_validate_json(self.blobs.get(key))
+        self._packs, self._needed = checkpoint.packs, {key, *checkpoint.parts()}
+        return checkpoint
 
     def save(self, checkpoint: Checkpoint, repository: Repository) -> None:
-        """Raises Fenced."""
-        tree_key, state_key = self._key("tree.bundle"), self._key("state.json")
-        bundle = self.private / "tree.bundle"
-        repository.save_tree(checkpoint.tree, bundle)
-        with bundle.open("rb") as file:
-            self.blobs.put_file(tree_key, file, content_type="application/octet-stream")
-        state = self.redactor.data(checkpoint.model_copy(update={"tree_key": tree_key}).model_dump(mode="json"))
-        stored = Checkpoint.model_validate(state).model_dump_json().encode()
-        self.blobs.put(state_key, stored, content_type="application/json")
-        self._point_to(state_key, checkpoint)
+        """Raises Fenced, and then leaves nothing behind."""
+        packs = self._with_tree(checkpoint.tree, repository)
+        whole = checkpoint.model_copy(update={"packs": packs})
+        key = self.new_key("state.json")
+        state = self.redactor.data(whole.model_dump(mode="json"))
+        self.blobs.put(key, json.dumps(state).encode(), content_type="application/json")
+        try:
+            self._point_to(key, whole)
+        except Fenced:
+            self.blobs.delete(self._loose)
+            raise
+        old, self._needed, self._packs = self._needed | self._loose, {key, *whole.parts()}, packs
+        self._loose = set()
+        self.blobs.delete(old - self._needed)
 
-    def restore_tree(self, checkpoint: Checkpoint, repository: Repository) -> None:
+    def restore_trees(self, checkpoint: Checkpoint, repository: Repository) -> None:
         """Into A's objects; the workspace is filled from there."""
-        if checkpoint.tree_key is None:
-            return
-        bundle = self.private / "tree.bundle"
-        with bundle.open("wb") as file:
-            self.blobs.get_file(checkpoint.tree_key, file)
-        repository.load_tree(bundle, checkpoint.tree)
+        paths = []
+        for number, key in enumerate(checkpoint.packs.keys):
+            paths.append(self.private / f"saved-{number}.pack")
+            with paths[-1].open("wb") as file:
+                self.blobs.get_file(key, file)
+        repository.load_trees(paths, checkpoint.tree)
+        repository.setup_tree = checkpoint.setup_tree
+
+    def new_key(self, name: str) -> str:
+        """For a part of the next checkpoint. None is the beginning of another, so that each can be deleted alone."""
+        key = f"{checkpoint_prefix(self.run_id)}s/{self.attempt}/{next(self._numbers):06}-{name}"
+        self._loose.add(key)
+        return key
+
+    def _with_tree(self, tree: str, repository: Repository) -> Packs:
+        """What the last one has not is added to it, until there are so many that one new pack is better."""
+        packs = self._packs
+        if packs.tree == tree:
+            return packs
+        if len(packs.keys) >= limits.CHECKPOINT_PACKS:
+            packs = Packs()
+        path, key = self.private / "tree.pack", self.new_key("tree.pack")
+        name = repository.save_tree(tree, path, after=packs.last)
+        with path.open("rb") as file:
+            self.blobs.put_file(key, file, content_type=_BINARY)
+        return Packs(keys=(*packs.keys, key), last=name, tree=tree)
 
     def _point_to(self, key: str, checkpoint: Checkpoint) -> None:
+        usage = checkpoint.journal.usage
+        changes = {"checkpoint_key": key, "checkpoint_turn": usage.turns, "usage": usage}
         try:
-            self.runs.change(
-                self.run_id,
-                allowed=("running",),
-                changes={"checkpoint_key": key, "usage": checkpoint.journal.usage},
-                attempt=self.attempt,
-            )
+            self.runs.change(self.run_id, allowed=("running",), changes=changes, attempt=self.attempt)
         except Conflict as error:
             raise Fenced(error.message) from error
-
-    def _key(self, name: str) -> str:
-        return f"{checkpoint_prefix(self.run_id)}s/{self.attempt}/{name}"

@@ -1,4 +1,5 @@
-"""The threads beside the work: one says that we live, one listens to what people and the clock want of us."""
+"""The threads beside the work: one says that we live, one listens to what people and the clock want of us, and one ends
+the process if the work does not end when it is told to."""
 
 from __future__ import annotations
 
@@ -31,10 +32,11 @@ class Control:
         attempt: int,
         token: str,
         on_trouble: Callable[[str], None],
+        on_hang: Callable[[], None],
     ) -> None:
         self._runs, self._workflow, self._stop = runs, workflow, stop
         self._run_id, self._attempt, self._token = run_id, attempt, token
-        self._on_trouble = on_trouble
+        self._on_trouble, self._on_hang = on_trouble, on_hang
         self._allowance: Allowance | None = None
         self._inbox: Inbox | None = None
         self._over = threading.Event()
@@ -43,6 +45,7 @@ class Control:
         for name, every, action in (
             ("heartbeat", limits.HEARTBEAT_EVERY_SECONDS, self._beat),
             ("control", limits.CONTROL_POLL_SECONDS, self._look),
+            ("watchdog", limits.CONTROL_POLL_SECONDS, self._watch),
         ):
             threading.Thread(target=self._repeat, args=(every, action), name=name, daemon=True).start()
 
@@ -62,7 +65,7 @@ class Control:
         self._over.set()
 
     def _repeat(self, every: float, action: Callable[[], None]) -> None:
-        while not self._over.is_set() and not self._stop.is_fenced:
+        while not self._over.is_set():
             try:
                 action()
             except (Fenced, NotFound):
@@ -72,9 +75,18 @@ class Control:
             self._over.wait(every)
 
     def _beat(self) -> None:
-        self._workflow.heartbeat(self._token)
+        if not self._stop.is_fenced:
+            self._workflow.heartbeat(self._token)
+
+    def _watch(self) -> None:
+        """Every wait of the work has an end, and the run's clock stops what takes too long. What hangs all the same
+        is ended, so that somebody else goes on; this asks nobody, and so can't hang itself."""
+        if self._stop.seconds_ago > limits.STOPPING_SECONDS:
+            self._on_hang()
 
     def _look(self) -> None:
+        if self._stop.is_fenced:
+            return
         run = self._runs.get(self._run_id)
         if not self._is_mine(run):
             self._stop.request("fenced")

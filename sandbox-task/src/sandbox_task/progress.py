@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sandbox_task.checkpoint import Finished, Proof
     from sandbox_task.workspace.repository import Repository
     from sandpiper.models.run import (
         CiOutcome,
@@ -29,6 +30,8 @@ class Progress:
     summary: str = ""
     repairs: int = 0
     at_work: bool = False  # the agent is, so the files may have moved on from the tree
+    finished: Finished | None = None
+    proof: Proof | None = None
     gate: GateReport | None = None
     story: StoryOutcome | None = None
     findings: tuple[Finding, ...] = ()

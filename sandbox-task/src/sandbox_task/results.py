@@ -6,6 +6,8 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sandbox_task.stopping import Stopped
+from sandpiper.errors import RunError
 from sandpiper.models.run import DiffStat, ErrorInfo, RunResult
 
 if TYPE_CHECKING:
@@ -29,6 +31,18 @@ class Ending:
     @property
     def words(self) -> str:
         return self.wait.message if self.wait else self.error.message if self.error else ""
+
+
+def ending_of(error: Exception) -> Ending:
+    """How a run ends that was ended by this, in words for the person who started it."""
+    if isinstance(error, Stopped):
+        if error.reason == "timed_out":
+            return Ending("timed_out", ErrorInfo(type="timeout", message="The run's time was up."))
+        return Ending("cancelled", ErrorInfo(type="cancelled", message="The run was cancelled."))
+    if isinstance(error, RunError):
+        return Ending("failed", ErrorInfo(type=error.type, message=error.message, retryable=error.retryable))
+    message = f"Sandpiper itself failed ({type(error).__name__}); the log has the details."
+    return Ending("failed", ErrorInfo(type="internal_error", message=message, retryable=True))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -27,11 +28,17 @@ class Stop:
         self._lock = threading.Lock()
         self._set, self._told = threading.Event(), threading.Event()
         self._reason: Reason | None = None
+        self._since: float | None = None
         self._listeners: list[Callable[[], None]] = []
 
     @property
     def reason(self) -> Reason | None:
         return self._reason
+
+    @property
+    def seconds_ago(self) -> float:
+        """How long the work has known that it must stop."""
+        return 0.0 if self._since is None else time.monotonic() - self._since
 
     @property
     def is_fenced(self) -> bool:
@@ -41,6 +48,7 @@ class Stop:
         with self._lock:
             if self._reason is None or reason == "fenced":
                 self._reason = reason
+            self._since = self._since or time.monotonic()
             self._set.set()
             listeners = tuple(self._listeners)
         for listener in listeners:

@@ -15,16 +15,18 @@ from sandbox_task.checkpoint import Checkpoints
 from sandbox_task.control import Control
 from sandbox_task.github.opening import Opening
 from sandbox_task.inbox import Inbox
+from sandbox_task.intents import Intents
 from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.isolation.egress.for_run import policy_for_run
 from sandbox_task.isolation.egress.gateway import Gateway
+from sandbox_task.isolation.wall import WallError
 from sandbox_task.logfile import LogFile
 from sandbox_task.model.catalogue import PriceList
 from sandbox_task.model.resilient import ResilientModel
-from sandbox_task.publishing import Publisher
+from sandbox_task.publishing import Publisher, told_before
 from sandbox_task.redaction import Redactor
 from sandbox_task.reporter import Reporter
-from sandbox_task.results import Ending, Results
+from sandbox_task.results import Ending, Results, ending_of
 from sandbox_task.stopping import Stop, Stopped
 from sandbox_task.suspension import Suspended
 from sandbox_task.work import Work
@@ -32,7 +34,6 @@ from sandbox_task.workspace.git_relay import GitRelay
 from sandpiper.errors import Conflict, Fenced, NotFound, RunError
 from sandpiper.logic.artifacts import log_key
 from sandpiper.models.events import NewEvent
-from sandpiper.models.run import ErrorInfo, RunResult
 from sandpiper.models.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
     from sandbox_task.workspace.git import Token
+    from sandpiper.models.run import RunResult
     from sandpiper.ports import Blobs, Clock, HeadWatch, RepositoryTokens, Runs, RunSecrets, Workflow
 
-REPORTED, FENCED, TERMINATED = 0, 3, 143
+REPORTED, FENCED, HUNG, TERMINATED = 0, 3, 4, 143
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Supervisor:
             attempt=settings.attempt,
             token=self._token,
             on_trouble=self._reporter.note,
+            on_hang=lambda: os._exit(HUNG),
         )
 
     def run(self) -> int:
@@ -134,9 +137,7 @@ class Supervisor:
         try:
             return self._results.of(work, self._perform(work))
         finally:
-            work.wall.close()
-            work.gateway.close()
-            work.github.close()
+            work.close()
 
     def _perform(self, work: Work) -> Ending:
         try:
@@ -151,11 +152,16 @@ class Supervisor:
         except Suspended as wait:
             return self._suspended(work, wait)
         except Stopped as stopped:
-            if stopped.reason != "paused":
-                raise
-            self._stop.settle()
-            return self._suspended(work, Suspended("paused", "The run was paused in the middle of its work."))
+            return self._stopped(work, stopped)
         return Ending("completed")
+
+    def _stopped(self, work: Work, stopped: Stopped) -> Ending:
+        if stopped.reason == "terminated":
+            work.hand_over(self._key("log.txt"))
+        if stopped.reason != "paused":
+            raise stopped
+        self._stop.settle()
+        return self._suspended(work, Suspended("paused", "The run was paused in the middle of its work."))
 
     def _suspended(self, work: Work, wait: Suspended) -> Ending:
         work.checkpoint(wait, self._key("log.txt"))
@@ -194,6 +200,7 @@ class Supervisor:
             model=model,
             sink=self._reporter,
             stop=self._stop,
+            clock=self._services.clock,
             allowance=allowance,
             inbox=inbox,
             checkpoints=checkpoints,
@@ -237,8 +244,9 @@ class Supervisor:
         )
 
     def _publisher(self, spec: RunSpec, wall: Wall) -> Publisher:
+        run_id = self._settings.run_id
         return Publisher(
-            run_id=self._settings.run_id,
+            run_id=run_id,
             spec=spec,
             github_url=self._settings.github_url,
             author=(self._settings.commit_author_name, self._settings.commit_author_email),
@@ -246,7 +254,8 @@ class Supervisor:
             sink=self._reporter,
             stop=self._stop,
             confirm_current=self._control.confirm_current,
-            now=self._services.clock.now,
+            intents=Intents(self._services.runs, run_id, self._settings.attempt, self._services.clock),
+            told_before=partial(told_before, self._services.runs, run_id, self._settings.attempt),
         )
 
     def _load_spec(self) -> RunSpec:
@@ -259,15 +268,11 @@ class Supervisor:
     def _ending(self, error: Exception) -> Ending:
         if isinstance(error, Fenced) or self._stop.is_fenced:
             raise Fenced("Another attempt has taken over this run.") from error
-        if isinstance(error, Stopped):
-            if error.reason == "timed_out":
-                return Ending("timed_out", ErrorInfo(type="timeout", message="The run's time was up."))
-            return Ending("cancelled", ErrorInfo(type="cancelled", message="The run was cancelled."))
-        if isinstance(error, RunError):
-            return Ending("failed", ErrorInfo(type=error.type, message=error.message, retryable=error.retryable))
-        self._reporter.note("".join(traceback.format_exception(error)))
-        message = f"Sandpiper itself failed ({type(error).__name__}); the log has the details."
-        return Ending("failed", ErrorInfo(type="internal_error", message=message, retryable=True))
+        if isinstance(error, WallError) and self._stop.reason:  # what was in hand behind it has been broken off
+            error = Stopped(self._stop.reason)
+        if not isinstance(error, Stopped | RunError):
+            self._reporter.note("".join(traceback.format_exception(error)))
+        return ending_of(error)
 
     def _report(self, result: RunResult) -> int:
         if self._stop.reason == "terminated":

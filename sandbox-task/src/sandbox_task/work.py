@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox_task import options
 from sandbox_task.agent import prompting
-from sandbox_task.agent.context.collect import collect
-from sandbox_task.agent.context.marking import as_data
 from sandbox_task.agent.context.nested import NestedInstructions
 from sandbox_task.agent.journal import Journal
 from sandbox_task.agent.loop import Agent
-from sandbox_task.agent.strategy import choose_strategy
-from sandbox_task.agent.tools.planning import Finish, UpdatePlan
+from sandbox_task.agent.tools.planning import UpdatePlan
 from sandbox_task.agent.tools.selection import select_tools, unknown_tools
 from sandbox_task.agent.tools.sessions import Sessions
 from sandbox_task.agent.tools.toolbox import Toolbox
-from sandbox_task.checkpoint import Checkpoint
-from sandbox_task.gate.checks import Selection, declared_checks, gate_mode, select_checks
+from sandbox_task.beginning import first_words
+from sandbox_task.checkpoint import Checkpoint, Finished, Proof
+from sandbox_task.gate.checks import declared_checks, gate_mode
 from sandbox_task.gate.gate import Gate, GateState
 from sandbox_task.github.after_push import after_push
 from sandbox_task.github.published import Published
+from sandbox_task.keeping import Keeping
+from sandbox_task.opening import Opening
 from sandbox_task.progress import Progress
-from sandbox_task.stories import recording
-from sandbox_task.suspension import Suspended
-from sandbox_task.workspace.git_relay import remote_config
-from sandbox_task.workspace.repository import Repository
+from sandbox_task.proving import Proving
+from sandbox_task.saving import Saver
 from sandpiper import limits
 from sandpiper.errors import RunError
 from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec
@@ -46,9 +44,13 @@ if TYPE_CHECKING:
     from sandbox_task.publishing import Publisher
     from sandbox_task.reporter import Reporter
     from sandbox_task.stopping import Stop
-    from sandpiper.models.run import GateReport, Plan, Usage
+    from sandbox_task.suspension import Suspended
+    from sandbox_task.workspace.repository import Repository
+    from sandpiper.models.run import Plan, Usage
+    from sandpiper.ports import Clock
 
 _REPLY_TOKENS = 16_384
+_LOST = "its sandbox was lost"
 
 
 @dataclass
@@ -61,6 +63,7 @@ class Work:
     model: Model
     sink: Reporter
     stop: Stop
+    clock: Clock
     allowance: Allowance
     inbox: Inbox
     checkpoints: Checkpoints
@@ -74,6 +77,7 @@ class Work:
     agent: Agent | None = None
     gate: Gate | None = None
     nested: NestedInstructions | None = None
+    keeping: Keeping | None = None
     planning: UpdatePlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,112 +89,125 @@ class Work:
 
     @property
     def usage(self) -> Usage:
-        journal = self.agent.journal if self.agent else self.left_off.journal if self.left_off else Journal()
-        return journal.usage
+        return self._journal.usage
 
     def perform(self) -> None:
         """Raises RunError, Stopped, Suspended or Fenced."""
-        repository = self._clone()
+        repository, settings = self._opening.open()
+        gate = self._open_gate(repository, settings)
+        self._opening.restore(repository)
+        self._keep(repository)
         red = after_push(self, repository)
         if self.progress.ci:
             return
-        declared = repository.show(repository.settled_tree, options.FILE, at_most=limits.MAX_OPTIONS_BYTES)
-        settings = options.parse_options(declared)
-        paths = repository.paths(repository.settled_tree)
-        self.gateway.open(lambda: self.find_policy(paths=paths, egress=settings.egress))
-        self._set_up(repository, settings)
-        gate = self._open_gate(repository, settings)
         self._start_agent(repository)
-        message = self._resume(repository) or self._first_message(repository, settings, gate)
-        finish = self._work(f"{message}\n\n{red}" if red else message)
-        if finish.status == "blocked":
-            raise RunError("agent_loop_error", f"The agent could not do the task: {finish.summary}")
+        finished = self._finished_before() or self._work(self._words_to_begin(repository, settings, gate) + red)
+        if finished.status == "blocked":
+            raise RunError("agent_loop_error", f"The agent could not do the task: {finished.summary}")
+        proving = self._proving(repository, settings, gate)
         if self.spec.type in READ_ONLY_TASKS:
-            self._report(repository, settings, gate)
+            proving.report()
             self.github.report(repository, self.progress, settings)
         else:
-            self._publish(repository, settings, self._prove(repository, settings, gate))
+            self._publish(repository, settings, self._prove(repository, proving))
 
     def checkpoint(self, wait: Suspended, log_key: str) -> None:
-        """Store where the work stands, so that another sandbox can go on. Raises Fenced."""
-        repository, agent = self.progress.repository, self.agent
-        if repository and agent is None and self.left_off:  # it was woken, and has to wait on
-            self.checkpoints.save(self.left_off.model_copy(update={"log_key": log_key}), repository)
-            return
-        if repository is None or agent is None:
+        """Store where the work stands, with all files, so that another sandbox can go on. Raises Fenced."""
+        if self.keeping is None or self.progress.repository is None:
             raise AssertionError("only an agent at work can have to wait")
-        if self.progress.at_work:
+        self.keeping.close()
+        if wait.reason == "awaiting_ci":  # nothing is left behind the wall, or nothing has been touched there
+            snapshot = None
+        else:
             self.take_tree()
-        checkpoint = Checkpoint(
-            reason=wait.message,
-            base_commit=repository.base_commit,
-            tree=str(self.progress.tree),
-            journal=agent.journal,
-            repairs=self.progress.repairs,
-            gate=self.gate.state() if self.gate else GateState(),
-            summary=self.progress.summary,
-            durations_ms=self.progress.durations_ms,
-            seconds_used=self.allowance.seconds_used,
-            inbox_seen=self.inbox.seen,
-            instructions_shown=tuple(self.nested.shown) if self.nested else (),
-            log_key=log_key,
-            published=Published.of(self.progress),
-        )
-        self.checkpoints.save(checkpoint, repository)
+            snapshot = self._opening.store()
+        state = self._draft(self._journal, str(self.progress.tree))
+        changes = {"reason": wait.message, "log_key": log_key, "snapshot_key": snapshot}
+        self.checkpoints.save(state.model_copy(update=changes), self.progress.repository)
+
+    def hand_over(self, log_key: str) -> None:
+        """Store what is known and not stored yet; what was in hand is done again by the next attempt."""
+        if self.keeping is not None:
+            self.keeping.hand_over(log_key)
+
+    def close(self) -> None:
+        if self.keeping is not None:
+            self.keeping.close()
+        self.wall.close()
+        self.gateway.close()
+        self.github.close()
 
     def take_tree(self) -> None:
         """The files as they are now become what is shown, checked and committed."""
+        if self.keeping is not None:
+            self.keeping.settle()
         if self.progress.repository is not None:
             self.wall.end_all()
             self.progress.tree = self.progress.repository.take_tree(self.wall)
             self.progress.at_work = False
 
-    def _clone(self) -> Repository:
-        with self.progress.phase("clone"):
-            self.sink.emit("repo_clone_started", repo=self.spec.repo, base=self.spec.base, branch=self.spec.branch)
-            at = self.left_off.base_commit if self.left_off else self.github.starts_at
-            repository = Repository.clone(self.spec, self.rooms, token=self.github.token, at=at)
-            port = self.gateway.git_port
-            repository.deliver(self.wall, remote=remote_config(port) if port else "")
-            self.progress.repository = repository
-            self.progress.tree = repository.base_tree
-        self.sink.emit(
-            "repo_clone_completed",
-            commit=repository.base_commit,
-            branch=repository.start.name,
-            duration_ms=self.progress.durations_ms["clone"],
-        )
-        for message in repository.warnings:
-            self.sink.emit("warning", message=message)
-        self.stop.check()
-        return repository
+    @property
+    def _journal(self) -> Journal:
+        return self.agent.journal if self.agent else self.left_off.journal if self.left_off else Journal()
 
-    def _set_up(self, repository: Repository, settings: Options) -> None:
-        """What the repository wants to have run first. A failure is told, and is no reason not to try."""
-        for number, command in enumerate(settings.setup, start=1):
-            label = f"setup-{number}"
-            with self.progress.phase("setup"), self.sink.output(tool_id=label) as output:
-                self.sink.emit("tool_started", tool_id=label, tool="setup", command=command)
-                done = self.wall.run(command, timeout=limits.CHECK_SECONDS, on_output=output.feed)
-            self.sink.emit(
-                "tool_completed", tool_id=label, tool="setup", exit_code=done.exit_code, duration_ms=done.duration_ms
-            )
-            self.stop.check()
-        if settings.setup:
-            repository.setup_tree = repository.take_tree(self.wall)
-        if changes := repository.changes(repository.base_tree, repository.start_tree):
-            paths = [change.path for change in changes[:50]]
-            self.sink.emit("warning", message="What the setup changed is no part of the commit.", paths=paths)
+    @cached_property
+    def _opening(self) -> Opening:
+        return Opening(
+            spec=self.spec,
+            wall=self.wall,
+            rooms=self.rooms,
+            sink=self.sink,
+            stop=self.stop,
+            checkpoints=self.checkpoints,
+            gateway=self.gateway,
+            find_policy=self.find_policy,
+            github=self.github,
+            progress=self.progress,
+            left_off=self.left_off,
+        )
 
     def _open_gate(self, repository: Repository, settings: Options) -> Gate:
         """With what the declared checks say before anything is changed."""
         known = self.left_off.gate if self.left_off else GateState()
         mode = gate_mode(self.spec, settings)
         self.gate = Gate(self.wall, repository, self.sink, self.stop, mode=mode, known=known)
-        if self.spec.type not in READ_ONLY_TASKS:
+        if self.left_off is None and self.spec.type not in READ_ONLY_TASKS:
             with self.progress.phase("baseline"):
                 self.gate.baseline(declared_checks(settings))
         return self.gate
+
+    def _keep(self, repository: Repository) -> None:
+        saver = Saver(
+            lambda checkpoint: self.checkpoints.save(checkpoint, repository), self.stop, on_trouble=self.sink.note
+        )
+        self.keeping = Keeping(
+            repository, self.wall, saver, self._draft, on_trouble=self.sink.note, tree=self.progress.tree
+        )
+
+    def _draft(self, journal: Journal, tree: str) -> Checkpoint:
+        """Where the work stands, but for what only a run that has to wait has."""
+        repository, before = self.progress.repository, self.left_off
+        if repository is None:
+            raise AssertionError("there is nothing to store yet")
+        return Checkpoint(
+            reason=_LOST,
+            base_commit=repository.base_commit,
+            tree=tree,
+            setup_tree=repository.setup_tree,
+            journal=journal,
+            repairs=self.progress.repairs,
+            gate=self.gate.state() if self.gate else GateState(),
+            finished=self.progress.finished,
+            proof=self.progress.proof,
+            summary=self.progress.summary,
+            durations_ms=dict(self.progress.durations_ms),
+            seconds_used=self.allowance.seconds_used,
+            inbox_seen=self.inbox.seen,
+            instructions_shown=tuple(self.nested.shown) if self.nested else before.instructions_shown if before else (),
+            published=Published.of(self.progress),
+            log_key=before.log_key if before else None,
+            snapshot_key=before.snapshot_key if before else None,
+        )
 
     def _start_agent(self, repository: Repository) -> None:
         files = frozenset(repository.paths(repository.base_tree))
@@ -217,118 +234,89 @@ class Work:
             stop=self.stop,
             reply_tokens=self.spec.max_tokens or _REPLY_TOKENS,
             journal=self.left_off.journal if self.left_off else None,
+            keeping=self.keeping,
         )
         if unknown := unknown_tools(self.spec):
             self.sink.emit("warning", message=f"There are no such tools here: {', '.join(unknown)}.", tools=unknown)
 
-    def _resume(self, repository: Repository) -> str | None:
-        """Put the files back to where an earlier attempt left off; what the agent is told about that."""
-        left_off = self.left_off
-        if left_off is None:
-            return None
-        with self.progress.phase("restore"):
-            self.checkpoints.restore_tree(left_off, repository)
-            repository.restore(self.wall, present=repository.start_tree, wanted=left_off.tree)
-        self.progress.tree, self.progress.repairs = left_off.tree, left_off.repairs
-        self.progress.summary = left_off.summary
-        for name, spent in left_off.durations_ms.items():
-            self.progress.durations_ms[name] = self.progress.durations_ms.get(name, 0) + spent
-        return prompting.resumed_prompt(left_off.reason)
-
-    def _first_message(self, repository: Repository, settings: Options, gate: Gate) -> str:
+    def _words_to_begin(self, repository: Repository, settings: Options, gate: Gate) -> str:
+        if self.left_off:
+            return prompting.resumed_prompt(self.left_off.reason, is_whole=self._opening.is_whole)
         with self.progress.phase("context"):
-            found = collect(repository, self.spec.task)
-            strategy = choose_strategy(self.spec)
+            begin = first_words(self.spec, repository, settings, gate, more=self.github.told_first(repository))
         if self.nested:
-            self.nested.shown += found.included
-        self.sink.emit("repo_context_collected", **found.told())
-        self.sink.emit(
-            "prompt_strategy_selected", strategy=strategy.name, source=strategy.source, reason=strategy.reason
-        )
-        return prompting.task_prompt(
-            self.spec,
-            strategy,
-            repository=f"{found.text}{self.github.told_first(repository)}",
-            instructions=settings.instructions,
-            story=self._story(repository),
-            baseline=gate.broken_before(),
-        )
+            self.nested.shown += begin.context.included
+        begin.tell(self.sink)
+        return begin.words
 
-    def _story(self, repository: Repository) -> str:
-        """The story that the task names, as far as its words tell before there is a plan."""
-        choice = recording.choose(repository, self.spec.task).choice
-        return as_data(recording.described(choice)) if choice and choice.score else ""
+    def _finished_before(self) -> Finished | None:
+        """What the agent said at last, if an earlier attempt was lost after that."""
+        finished = self.left_off.finished if self.left_off else None
+        if finished:
+            self._note_finish(finished)
+        return finished
 
-    def _work(self, message: str) -> Finish:
+    def _work(self, message: str) -> Finished:
         """The agent's turns, and afterwards the tree that they have led to."""
-        if self.agent is None:
+        if self.agent is None or self.keeping is None:
             raise AssertionError("the agent has not been started")
+        self.progress.finished = None
         self.progress.at_work = self.inbox.may_interrupt = True
         with self.progress.phase("agent"):
             finish = self.agent.work(message)
-        self.progress.summary = finish.summary
-        self.progress.findings = finish.reported
         self.take_tree()
-        return finish
+        finished = Finished(status=finish.status, summary=finish.summary, findings=finish.reported)
+        self._note_finish(finished)
+        self.keeping.keep(self._draft(self._journal, str(self.progress.tree)), urgent=True)
+        return finished
 
-    def _report(self, repository: Repository, settings: Options, gate: Gate) -> None:
-        """Read-only work ends in words and figures; nothing of the repository may have changed."""
-        self._require_untouched(repository)
-        if self.spec.type == "test-suite":
-            with self.progress.phase("suites"):
-                self.progress.suites = gate.suites(self._selection(repository, settings))
+    def _note_finish(self, finished: Finished) -> None:
+        self.progress.finished = finished
+        self.progress.summary, self.progress.findings = finished.summary, finished.findings
 
-    def _require_untouched(self, repository: Repository) -> None:
-        changes = repository.changes(repository.start_tree, str(self.progress.tree))
-        if touched := [change.path for change in changes if change.status != "A"]:
-            raise RunError(
-                "agent_loop_error",
-                f"This task is read-only, but it changed files of the repository: {', '.join(touched[:10])}",
-            )
-        if changes:
-            left = [change.path for change in changes]
-            self.sink.emit("warning", message="Files that the read-only work left behind are dropped.", paths=left[:50])
-            repository.restore(self.wall, present=str(self.progress.tree), wanted=repository.start_tree)
-            self.progress.tree = repository.start_tree
+    def _proving(self, repository: Repository, settings: Options, gate: Gate) -> Proving:
+        return Proving(
+            self.spec,
+            repository,
+            settings,
+            gate,
+            self.wall,
+            self.sink,
+            self.inbox,
+            self.planning,
+            self.progress,
+            repair=self._work,
+        )
 
-    def _prove(self, repository: Repository, settings: Options, gate: Gate) -> GateReport:
-        """The gate, with repairs. Raises RunError if it stays red."""
-        report = self._check(repository, settings, gate)
-        while report.status == "failed" and self.progress.repairs < limits.MAX_REPAIRS:
-            self.progress.repairs += 1
-            failed = [check for check in report.checks if check.status == "failed"]
-            left = limits.MAX_REPAIRS - self.progress.repairs
-            self.sink.emit("gate_repair_started", checks=[check.command for check in failed], left=left)
-            self._work(prompting.repair_prompt(failed))
-            report = self._check(repository, settings, gate)
+    def _prove(self, repository: Repository, proving: Proving) -> Proof:
+        """What the gate has let through, now or in an earlier attempt. Raises RunError if it is red."""
+        if self.left_off and self.left_off.proof:
+            self.progress.gate = self.left_off.proof.gate
+            return self.left_off.proof
+        report = proving.prove()
+        proof = Proof(gate=report, at=self.clock.now())
         if report.status == "failed":
-            _, self.progress.story = self.publisher.story_of(repository, str(self.progress.tree), report, self._words)
+            _, self.progress.story = self.publisher.story_of(repository, str(self.progress.tree), proof, self._words)
             broken = ", ".join(check.command for check in report.checks if check.status == "failed")
             raise RunError("gate_failed", f"The work breaks checks, so nothing was committed: {broken}")
-        return report
+        return proof
 
-    def _check(self, repository: Repository, settings: Options, gate: Gate) -> GateReport:
-        tree = str(self.progress.tree)
-        if self.inbox.is_paused:
-            raise Suspended("paused", "The run was paused before its checks.")
-        with self.progress.phase("gate"):
-            if tree == repository.start_tree:
-                report = gate.skip("Nothing was changed, so there is nothing to check.")
-            else:
-                report = gate.run(self._selection(repository, settings), tree)
-        self.progress.gate = report
-        return report
-
-    def _selection(self, repository: Repository, settings: Options) -> Selection:
-        return select_checks(settings, self.plan, repository, str(self.progress.tree))
-
-    def _publish(self, repository: Repository, settings: Options, gate: GateReport) -> None:
+    def _publish(self, repository: Repository, settings: Options, proof: Proof) -> None:
+        """The proof is stored first: whoever has to publish it again makes the same commit of it."""
         self.inbox.may_interrupt = False  # what others see is done whole
         self.stop.check()
+        self.progress.proof = proof
+        if self.keeping is None:
+            raise AssertionError("nobody keeps what is done")
+        self.keeping.keep(self._draft(self._journal, str(self.progress.tree)))
+        if not self.keeping.saver.flush(limits.CHECKPOINT_WAIT_SECONDS):
+            raise RunError(
+                "internal_error", "The run's state could not be stored, so nothing was pushed.", retryable=True
+            )
         with self.progress.phase("push"):
             self.github.pull_requests.require_open()
-            self.publisher.publish(repository, self.progress, gate, self._words)
-            self.github.publish(repository, self.progress, gate, settings)
+            self.publisher.publish(repository, self.progress, proof, self._words)
+            self.github.publish(repository, self.progress, proof.gate, settings)
 
     @property
     def _words(self) -> str:

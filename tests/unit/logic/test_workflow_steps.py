@@ -220,7 +220,7 @@ def test_a_lost_sandbox_is_replaced(world: World) -> None:
     assert world.sandboxes.running == {}
     assert world.last_event(run_id) == (
         "run_recovered",
-        {"error": "SandboxLost", "cause": "Spot took it", "attempt": 1},
+        {"error": "SandboxLost", "cause": "Spot took it", "attempt": 1, "kept_turns": 0},
     )
     assert world.steps.prepare(run_id).attempt == 2
     assert world.slots.active("ann") == [run_id]
@@ -255,10 +255,13 @@ def test_being_resumed_costs_no_try(world: World) -> None:
 
 def test_a_run_that_was_lost_goes_on_from_its_checkpoint(world: World) -> None:
     run_id = world.running()
-    world.runs.change(run_id, allowed=("running",), changes={"checkpoint_key": "k"}, attempt=1)
+    changes = {"checkpoint_key": "k", "checkpoint_turn": 7}
+    world.runs.change(run_id, allowed=("running",), changes=changes, attempt=1)
     world.steps.recover(run_id, "SandboxLost", "")
     world.steps.prepare(run_id)
     assert (world.get(run_id).attempt, world.get(run_id).checkpoint_key) == (2, "k")
+    (told,) = [event for event in world.runs.events(run_id, after=0, limit=100) if event.type == "run_recovered"]
+    assert told.data["kept_turns"] == 7
 
 
 def test_the_state_machine_waits_longer_for_a_run_that_was_given_more_time(world: World) -> None:

@@ -40,7 +40,7 @@ def test_saved_work_is_the_same_in_a_fresh_clone(
     first.save_tree(tree, open_dir / "work")
     git_server.push("r", {"a.txt": "moved on\n"})
     second = again(open_dir, spec(url), first.base_commit)
-    second.load_tree(open_dir / "work", tree)
+    second.load_trees([open_dir / "work"], tree)
     other = put_up_wall(wall.backend, second.rooms, tools=None, worker_uid=10002)
     try:
         second.deliver(other)
@@ -71,7 +71,7 @@ def test_work_in_an_empty_repository_can_be_saved(
     tree = first.take_tree(wall)
     first.save_tree(tree, open_dir / "work")
     second = again(open_dir, spec(url), first.base_commit)
-    second.load_tree(open_dir / "work", tree)
+    second.load_trees([open_dir / "work"], tree)
     assert second.show(tree, "d/m") == b"m\n"
 
 
@@ -80,7 +80,7 @@ def test_work_that_changed_nothing_can_be_saved(git_server: GitServer, rooms: Ro
     first = Repository.clone(spec(url), rooms, token=TOKEN)
     first.save_tree(first.base_tree, open_dir / "work")
     second = again(open_dir, spec(url), first.base_commit)
-    second.load_tree(open_dir / "work", first.base_tree)
+    second.load_trees([open_dir / "work"], first.base_tree)
 
 
 def test_narrowed_work_can_be_saved(git_server: GitServer, rooms: Rooms, wall: Wall, open_dir: Path) -> None:
@@ -91,7 +91,7 @@ def test_narrowed_work_can_be_saved(git_server: GitServer, rooms: Rooms, wall: W
     tree = first.take_tree(wall)
     first.save_tree(tree, open_dir / "work")
     second = again(open_dir, spec(url, paths=("src",)), first.base_commit)
-    second.load_tree(open_dir / "work", tree)
+    second.load_trees([open_dir / "work"], tree)
     assert second.show(tree, "src/b") == b"b\nmore\n"
 
 
@@ -110,4 +110,4 @@ def test_damaged_work_is_not_read_back(
     (open_dir / "work").write_bytes(data[:-30] if damage == "cut" else data)
     second = again(open_dir, spec(url), first.base_commit)
     with pytest.raises(RunError, match="The saved work can't be read back"):
-        second.load_tree(open_dir / "work", tree)
+        second.load_trees([open_dir / "work"], tree)

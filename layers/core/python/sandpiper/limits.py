@@ -135,6 +135,18 @@ CI_ROUNDS = 3  # repairs of what the repository's own CI finds
 CI_LOG_BYTES = 16 * 1024  # the end of a failing job's log
 CI_JOBS_TOLD = 5
 
+# Where a run stands, stored after each step
+REPLY_WORTH_SECONDS = 0.02  # a reply that took longer is stored before the next is asked for
+CHECKPOINT_PAUSE_SECONDS = 0.2  # after a step: a reply may come soon, and is stored with it
+CHECKPOINT_RETRY_SECONDS = 0.5
+CHECKPOINT_WAIT_SECONDS = 30  # for a store that is slow or away; then the work goes on
+CHECKPOINT_PACKS = 16  # of small changes; then one pack of all
+FOOTPRINT_FILES = 500  # with more, git is quicker to tell whether one has changed
+SNAPSHOT_BYTES = 4 * 1024**3  # of a workspace before it is packed; S3 takes 5 GiB as one object
+SNAPSHOT_LEVEL = 1
+SNAPSHOT_SECONDS = 180
+STOPPING_SECONDS = 270  # from being told to stop to the process's own end; then it is ended
+
 # AWS
 ECS_OVERRIDES_CHARS = 8_192
 PRESIGN_SECONDS = 900

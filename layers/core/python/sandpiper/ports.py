@@ -220,6 +220,9 @@ class Blobs(Protocol):
     def folders(self, prefix: str) -> Iterable[str]:
         """The names of the folders right under `prefix`, which ends with a slash."""
 
+    def delete(self, keys: Iterable[str]) -> None:
+        """Safe to repeat: what is not there is no error."""
+
     def delete_prefix(self, prefix: str) -> int:
         """Delete everything whose key begins so; returns how many there were. Safe to repeat."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 from sandbox_task.agent.compaction import compact, estimate_tokens
@@ -30,7 +31,7 @@ from sandpiper.models.run import Usage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sandbox_task.agent.ports import Sink
+    from sandbox_task.agent.ports import Keeping, Sink
     from sandbox_task.agent.tools.planning import UpdatePlan
     from sandbox_task.agent.tools.toolbox import Toolbox
     from sandbox_task.allowance import Allowance
@@ -62,8 +63,10 @@ class Agent:
         stop: Stop,
         reply_tokens: int,
         journal: Journal | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         self.journal = journal or Journal()
+        self._keeping = keeping
         self._model, self._toolbox, self._planning, self._sink = model, toolbox, planning, sink
         self._system, self._reply_tokens = system, reply_tokens
         self._allowance, self._inbox, self._stop = allowance, inbox, stop
@@ -91,13 +94,19 @@ class Agent:
         self._rest_if_paused()
         self._check_limits()
         self._make_room()
+        if self._keeping:
+            self._keeping.asking()
         turn = self.journal.usage.turns + 1
         self._sink.emit("agent_turn_started", turn=turn)
         if turn == 1:
             self._sink.emit("planning_started")
+        asked_at = time.monotonic()
         reply = self._ask()
         self._tell(reply, turn)
-        return self._take(reply)
+        calls = self._take(reply)
+        if self._keeping:
+            self._keeping.replied(self.journal, time.monotonic() - asked_at)
+        return calls
 
     def _rest_if_paused(self) -> None:
         if self._inbox.is_paused:
@@ -214,6 +223,8 @@ class Agent:
             by_call |= {call.id: _refuse(call, why) for call in calls if call.name == FinishTool.name}
             finish = None
         self._say(*(by_call[call.id] for call in calls), *self._notes(calls, by_call))
+        if self._keeping and not finish:
+            self._keeping.stepped(self.journal, touched=self._toolbox.may_touch_files(calls))
         return finish
 
     def _perform(self, calls: list[ToolCall]) -> None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from sandbox_task.agent.journal import Journal
     from sandbox_task.model.port import Hear
     from sandbox_task.output import HeadAndTail
     from sandpiper.models.events import EventType
@@ -33,3 +34,16 @@ class Sink(Protocol):
 
     def words(self) -> AbstractContextManager[Hear]:
         """For one reply of the model, as long as it is being said."""
+
+
+class Keeping(Protocol):
+    """Keeps where the work stands, step by step, so that another sandbox can go on."""
+
+    def asking(self) -> None:
+        """The model is about to be asked."""
+
+    def replied(self, journal: Journal, seconds: float) -> None:
+        """It took so long to answer; what it asks for is about to be done."""
+
+    def stepped(self, journal: Journal, *, touched: bool) -> None:
+        """That is done. `touched`: files may have changed by it."""

@@ -60,8 +60,9 @@ def ci_prompt(logs: str) -> str:
     return _fill("ci.md", logs=as_data(logs))
 
 
-def resumed_prompt(reason: str) -> str:
-    return _fill("resumed.md", reason=reason)
+def resumed_prompt(reason: str, *, is_whole: bool) -> str:
+    """`is_whole`: also what git ignores is as it was."""
+    return _fill("resumed_whole.md" if is_whole else "resumed.md", reason=reason)
 
 
 def _found(story: str, spec: RunSpec) -> Iterator[str]:

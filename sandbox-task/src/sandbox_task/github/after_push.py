@@ -23,12 +23,12 @@ def after_push(work: Work, repository: Repository) -> str:
         return ""
     left_off.published.restore(work.progress)
     repository.tip = _fetched(repository, left_off.published.commit.sha)
-    work.checkpoints.restore_tree(left_off, repository)
-    work.progress.tree, work.progress.summary = left_off.tree, left_off.summary
     if not left_off.published.awaits_ci or work.github.following is None:
         return ""
     red = work.github.following.result(work.progress)
-    return prompting.ci_prompt(red) if red else ""
+    # What was finished and proven is not what is to be repaired now.
+    work.left_off = left_off.model_copy(update={"finished": None, "proof": None})
+    return f"\n\n{prompting.ci_prompt(red)}" if red else ""
 
 
 def _fetched(repository: Repository, sha: str) -> str:

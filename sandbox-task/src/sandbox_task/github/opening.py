@@ -14,6 +14,7 @@ from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.github.status import StatusComment
 from sandbox_task.github.tokens import TokenSource
 from sandbox_task.intents import Intents
+from sandbox_task.publishing import told_before
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.adapters.github.pulls import Pulls
 from sandpiper.adapters.github.reviews import Reviews
@@ -21,7 +22,7 @@ from sandpiper.errors import RunError
 from sandpiper.logic.github.status_comment import link_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from sandbox_task.redaction import Redactor
     from sandbox_task.reporter import Reporter
@@ -98,6 +99,9 @@ class Opening:
         settings, services = self.settings, self.services
         return Intents(services.runs, settings.run_id, settings.attempt, services.clock)
 
+    def _told_before(self) -> Collection[str]:
+        return told_before(self.services.runs, self.settings.run_id, self.settings.attempt)
+
     def _connect(self, sleep: Callable[[float], None] = time.sleep) -> GitHubClient:
         return GitHubClient(self.settings.github_api_url, self._needed_token, sleep=sleep)
 
@@ -115,6 +119,7 @@ class Opening:
             _NO_TOKEN if self._name else _ELSEWHERE,
             self._intents,
             self.reporter,
+            self._told_before,
         )
 
     def _reviewing(self) -> Reviewing | None:
@@ -128,6 +133,7 @@ class Opening:
             f"[{run_id}]({self._link})" if self._link else f"`{run_id}`",
             self._intents,
             self.reporter,
+            self._told_before,
         )
 
     def _following(self) -> Following | None:

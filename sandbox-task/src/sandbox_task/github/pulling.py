@@ -12,13 +12,14 @@ from sandpiper.errors import GitHubError, RunError
 from sandpiper.models.run import PullRequestInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from sandbox_task.agent.ports import Sink
     from sandbox_task.intents import Intents
     from sandbox_task.progress import Progress
     from sandbox_task.workspace.repository import Repository
     from sandpiper.adapters.github.pulls import Pulls
+    from sandpiper.models.events import EventType
     from sandpiper.models.run import CommitInfo, GateReport
     from sandpiper.models.spec import RunSpec
 
@@ -37,6 +38,7 @@ class PullRequests:
     why_none: str
     intents: Intents
     sink: Sink
+    told_before: Callable[[], Collection[str]]  # the types of the events that earlier attempts have told
     _known: Mapping[str, Any] = field(default_factory=dict)
 
     def require_open(self) -> None:
@@ -97,8 +99,9 @@ class PullRequests:
             complaint = f"The work is on the branch {commit.branch}, but its pull request could not be opened: "
             raise RunError("repository_error", complaint + error.message, retryable=error.retryable) from error
         info = PullRequestInfo.model_validate({name: done[name] for name in PullRequestInfo.model_fields})
-        told = info.model_dump() | {"branch": commit.branch, "sha": commit.sha}
-        self.sink.emit("pr_opened" if done["is_new"] else "pr_updated", **told)
+        event: EventType = "pr_opened" if done["is_new"] else "pr_updated"
+        if event not in self.told_before():
+            self.sink.emit(event, **info.model_dump(), branch=commit.branch, sha=commit.sha)
         return info
 
     def _open(self, repository: Repository, commit: CommitInfo, body: str, *, draft: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sandpiper import limits
 from sandpiper.errors import GitHubError, RunError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sandbox_task.agent.ports import Sink
     from sandbox_task.github.review_text import Review, ReviewMode
@@ -54,6 +54,7 @@ class Reviewing:
     named: str  # the run, for people
     intents: Intents
     sink: Sink
+    told_before: Callable[[], Collection[str]]  # the types of the events that earlier attempts have told
     _threads: list[Thread] | None = field(default=None, init=False)
     _diffs: dict[str | None, str | None] = field(default_factory=dict, init=False)
 
@@ -74,7 +75,8 @@ class Reviewing:
         except GitHubError as error:
             complaint = f"The review could not be submitted: {error.message}"
             raise RunError("repository_error", complaint, retryable=error.retryable) from error
-        self.sink.emit("review_submitted", **done, repeated=review.repeated)
+        if "review_submitted" not in self.told_before():
+            self.sink.emit("review_submitted", **done, repeated=review.repeated)
         self._resolve(review.fixed)
 
     def _send(self, review: Review, summary: str, event: Verdict) -> Result:

@@ -32,8 +32,10 @@ from sandbox_task.isolation.processes import (
     close_to_others,
     descendants,
     everything_else,
+    others,
     processes,
     send_signal,
+    stands_still,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Executor:
         self.selector = selectors.DefaultSelector()
         self.keepers: dict[int, int] = {}  # id of the request that started the command -> pid
         self.spare: list[tuple[int, socket.socket]] = []  # those without a command
+        self.held: list[Process] = []
         self.buffer = bytearray()
         self.fds: list[int] = []
 
@@ -152,6 +155,24 @@ class Executor:
 
     def do_kill_all(self, _message: dict[str, Any]) -> dict[str, Any]:
         self.kill_all()
+        return {"ok": True}
+
+    def do_hold(self, _message: dict[str, Any]) -> dict[str, Any]:
+        """Everything stands still until `release`; a keeper without a command does so by itself."""
+        for _ in range(KILL_ROUNDS):
+            spare = {pid for pid, _ in self.spare}
+            found = others() if self.own_namespace else descendants(os.getpid())
+            self.held = [process for process in found if process.pid not in spare]
+            moving = [process for process in self.held if not stands_still(process)]
+            if not moving:
+                return {"held": len(self.held)}
+            send_signal(moving, signal.SIGSTOP)
+            time.sleep(0.0005)
+        raise Refused("some processes can't be stopped")
+
+    def do_release(self, _message: dict[str, Any]) -> dict[str, Any]:
+        send_signal(self.held, signal.SIGCONT)
+        self.held = []
         return {"ok": True}
 
     def do_read(self, message: dict[str, Any]) -> dict[str, Any]:

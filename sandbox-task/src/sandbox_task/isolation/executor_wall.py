@@ -22,7 +22,7 @@ from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process
 from sandpiper import limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sandbox_task.isolation.launch import Launch
 
@@ -90,6 +90,16 @@ class ExecutorWall:
 
     def write_file(self, path: str, data: bytes) -> None:
         self._ask("write", {"path": path, "data": base64.b64encode(data).decode()})
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        channel = self._standing()
+        try:
+            channel.ask("hold", {})
+            yield
+        finally:
+            with contextlib.suppress(WallError):  # who is gone holds nothing
+                channel.ask("release", {})
 
     def interrupt(self) -> None:
         self.end_all()

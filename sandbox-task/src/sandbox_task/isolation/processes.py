@@ -52,7 +52,21 @@ def everything_else() -> list[Process]:
     """In a pid namespace of its own: all but the namespace's init and this process. One signal reaches them at once."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(-1, signal.SIGKILL)
+    return others()
+
+
+def others() -> list[Process]:
+    """In a pid namespace of its own: all but the namespace's init and this process."""
     return [process for process in processes() if process.pid not in (1, os.getpid())]
+
+
+def stands_still(process: Process) -> bool:
+    """Stopped, or gone."""
+    try:
+        with open(f"/proc/{process.pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"Z", b"X")
+    except OSError:
+        return True
 
 
 def send_signal(targets: list[Process], number: int) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 OutputSink = Callable[[bytes], None]
 Ending = Literal["itself", "timeout", "interrupt", "wall_lost"]
@@ -84,6 +87,9 @@ class Wall(Protocol):
 
     def write_file(self, path: str, data: bytes) -> None:
         """Raises WallError in words."""
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Nothing behind the wall moves meanwhile but what is run from here. Raises WallError."""
 
     def interrupt(self) -> None:
         """Kill everything behind the wall, from any thread; what runs ends as interrupted."""

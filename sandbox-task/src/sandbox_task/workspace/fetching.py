@@ -96,7 +96,7 @@ def _fetch_objects(git: Git, oids: Iterable[str], *, seconds: float, most_bytes:
     wanted = "".join(f"{oid}\n" for oid in oids).encode()
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
     fetch = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", *options, "origin")
-    git.run(*fetch, stdin=wanted, seconds=seconds, most_bytes=most_bytes)
+    git.read_remote(*fetch, stdin=wanted, seconds=seconds, most_bytes=most_bytes)
 
 
 def _drop_unfinished(git: Git) -> None:
@@ -110,11 +110,11 @@ def _fetch(
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", _ALL_HISTORY, filter_)
     arguments = ("fetch", *options, "--", "origin", f"+{ref}:{into}")
     try:
-        git.run(*arguments, seconds=seconds, most_bytes=most_bytes)
+        git.read_remote(*arguments, seconds=seconds, most_bytes=most_bytes)
     except GitError as error:
         if "fsck error" not in error.complaint:
             raise
-        git.run("-c", "transfer.fsckObjects=false", *arguments, seconds=seconds, most_bytes=most_bytes)
+        git.read_remote("-c", "transfer.fsckObjects=false", *arguments, seconds=seconds, most_bytes=most_bytes)
         _check_leniently(git)
 
 

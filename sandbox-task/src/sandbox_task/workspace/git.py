@@ -11,14 +11,16 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
 
+from sandbox_task.stopping import Stop
 from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 _CONFIG = (
@@ -61,8 +63,18 @@ class GitError(Exception):
 
 
 class Git:
-    def __init__(self, git_dir: Path, work_tree: Path, *, url: str | None = None, token: Token = None) -> None:
-        self.git_dir, self.work_tree = git_dir, work_tree
+    """`stop` breaks off what is read from elsewhere, and nothing else."""
+
+    def __init__(
+        self,
+        git_dir: Path,
+        work_tree: Path,
+        *,
+        url: str | None = None,
+        token: Token = None,
+        stop: Stop | None = None,
+    ) -> None:
+        self.git_dir, self.work_tree, self._stop = git_dir, work_tree, stop or Stop()
         self._scheme = "http" if url and urlsplit(url).scheme == "http" else "https"  # and never anything else
         self._url, self._token = url, token
         self._askpass: Path | None = None
@@ -76,6 +88,7 @@ class Git:
         work_tree: Path | None = None,
         stdout: BinaryIO | None = None,
         most_bytes: int | None = None,
+        on_start: Callable[[subprocess.Popen[bytes]], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> bytes:
         """What git printed. Raises GitError with what it complained about.
 
@@ -95,14 +108,30 @@ class Git:
             start_new_session=True,
         )
         try:
-            printed, complaint = process.communicate(given, timeout=seconds)
+            with on_start(process):
+                printed, complaint = process.communicate(given, timeout=seconds)
         except subprocess.TimeoutExpired as error:
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.communicate()
             raise GitError(arguments[0], f"timed out after {seconds:.0f} s") from error
         if process.returncode != 0:
             raise GitError(arguments[0], complaint.decode(errors="replace").strip() or f"exit {process.returncode}")
         return printed or b""
+
+    def read_remote(
+        self, *arguments: str, seconds: float, stdin: bytes | None = None, most_bytes: int | None = None
+    ) -> bytes:
+        """The same for what comes from elsewhere. Raises Stopped, too: then git has been ended."""
+
+        def until_stopped(process: subprocess.Popen[bytes]) -> AbstractContextManager[None]:
+            return self._stop.listening(lambda: _kill(process))
+
+        self._stop.check()
+        try:
+            return self.run(*arguments, seconds=seconds, stdin=stdin, most_bytes=most_bytes, on_start=until_stopped)
+        except GitError:
+            self._stop.check()
+            raise
 
     def text(self, *arguments: str, stdin: bytes | None = None, extra_env: Mapping[str, str] | None = None) -> str:
         return self.run(*arguments, stdin=stdin, extra_env=extra_env).decode(errors="surrogateescape").strip()
@@ -126,8 +155,7 @@ class Git:
         try:
             yield cast("BinaryIO", process.stdout)
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
             process.communicate()
 
     def _renew_askpass(self) -> None:
@@ -158,6 +186,12 @@ class Git:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_NO_REPLACE_OBJECTS": "1",
         }
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With everything that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _write_askpass(private: Path, url: str, token: str) -> Path:

@@ -25,7 +25,8 @@ def land(repository: Repository, commit: CommitInfo, *, author: tuple[str, str])
     follows = repository.start.continues_branch or repository.tip is not None
     for _ in range(limits.REBASES if follows else 0):
         # Looked at first: git itself would gladly push what somebody has just thrown away.
-        if _head(repository, commit.branch) != repository.git.text("rev-parse", f"{commit.sha}^"):
+        head = _head(repository, commit.branch)
+        if head not in {commit.sha, repository.git.text("rev-parse", f"{commit.sha}^")}:
             commit = _on_top(repository, commit, author)
         try:
             repository.push(commit.sha, commit.branch)
@@ -61,11 +62,19 @@ def _on_top(repository: Repository, commit: CommitInfo, author: tuple[str, str])
     except GitError as error:
         conflict = f"{name} has moved since this run began, and the work conflicts with what came, {_KEPT}"
         raise _gone(conflict) from error
-    repository.move_to(theirs)
-    repository.tip = None
     message = _PASSED.sub("Sandpiper-Gate: passed (unverified)", commit.message)
-    sha = repository.commit(tree, message, author=author)
+    is_there = tree == repository.tree_of(theirs)  # an earlier attempt may have put it there
+    sha = theirs if is_there else repository.commit(tree, message, author=author, parent=theirs)
     return commit.model_copy(update={"sha": sha, "message": message, "verified": False})
+
+
+def follow(repository: Repository, landed: CommitInfo) -> None:
+    """What others had pushed is what the work is compared with from now on. Raises RunError in words."""
+    try:
+        sha = fetching.fetch_other(repository.git, landed.sha)
+    except GitError as error:
+        raise complaints.while_reading(error, repository.name) from error
+    repository.move_to(repository.git.text("rev-parse", f"{sha}^"))
 
 
 def _gone(message: str) -> RunError:

@@ -68,6 +68,11 @@ def _of_pull(git: Git, number: int, pull: PullRequest, repo: str) -> Start:
     return Start(own if own in refs else pull.head_sha, f"#{number}", settled=settled)
 
 
+def branch_commit(git: Git, url: str, branch: str, repo: str) -> str | None:
+    """Where the branch is now, if it is there. Raises RunError in words."""
+    return _ls_remote(git, repo, "--", url, f"refs/heads/{branch}").partition("\t")[0] or None
+
+
 def _only_branch(git: Git, repo: str) -> Start:
     """HEAD leads nowhere. Where there is no choice, none has to be made."""
     rows = _ls_remote(git, repo, "--heads", "--", "origin").splitlines()
@@ -106,7 +111,7 @@ def _list_refs(git: Git, spec: RunSpec, repo: str) -> tuple[dict[str, str], str 
 
 def _ls_remote(git: Git, repo: str, *arguments: str) -> str:
     try:
-        return git.run("ls-remote", *arguments, seconds=limits.GIT_SECONDS).decode(errors="surrogateescape")
+        return git.read_remote("ls-remote", *arguments, seconds=limits.GIT_SECONDS).decode(errors="surrogateescape")
     except GitError as error:
         raise complaints.while_reading(error, repo) from error
 

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace import complaints, crossing, fetching, objects, saving, taking
+from sandbox_task.workspace import complaints, crossing, diffing, fetching, objects, saving
 from sandbox_task.workspace.git import Git, GitError
 from sandbox_task.workspace.names import printable
 from sandbox_task.workspace.narrowing import Narrowing
-from sandbox_task.workspace.remote import Start, find_start
+from sandbox_task.workspace.remote import Start, branch_commit, find_start
 from sandbox_task.workspace.surprises import find_surprises
+from sandbox_task.workspace.taking import Taking
 from sandbox_task.workspace.worker_git import write_worker_git
 from sandpiper import limits
 from sandpiper.errors import RunError
-from sandpiper.models.run import DiffStat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from sandbox_task.stopping import Stop
     from sandbox_task.workspace.git import Token
     from sandbox_task.workspace.objects import Entry
+    from sandpiper.models.run import DiffStat
     from sandpiper.models.spec import RunSpec
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -59,9 +62,11 @@ class Repository:
     tip: str | None = None  # what this run has pushed before; its next commit goes on top
 
     @classmethod
-    def clone(cls, spec: RunSpec, rooms: Rooms, *, token: Token, at: str | None = None) -> Repository:
-        """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words."""
-        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token)
+    def clone(
+        cls, spec: RunSpec, rooms: Rooms, *, token: Token, at: str | None = None, stop: Stop | None = None
+    ) -> Repository:
+        """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words, Stopped."""
+        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")
         (git.git_dir / "info").mkdir(exist_ok=True)
         (git.git_dir / "info" / "exclude").write_text(_LITTER, encoding="utf-8")
@@ -109,17 +114,38 @@ class Repository:
             self._check_out(wall)
             self.git.run("read-tree", self.base_tree)
 
-    def take_tree(self, wall: Wall) -> str:
-        """The tree of the files as they are now. Nothing of B may be alive."""
-        return taking.take_tree(self.git, wall, self.base_tree, self.narrowing)
+    def adopt(self) -> None:
+        """The workspace is filled already, as an earlier sandbox has left it."""
+        if self.base_commit:
+            self._fetch_contents(self.base_commit)
+            self.git.run("read-tree", self.base_tree)
 
-    def save_tree(self, tree: str, path: Path) -> None:
-        """What is needed to get this tree on top of the base commit, as one small file."""
-        saving.save_tree(self.git, tree, path, base=self.base_commit)
+    @cached_property
+    def _taking(self) -> Taking:
+        has_submodules = any(entry.is_submodule for entry in self.base_entries)
+        return Taking(self.git, self.base_tree, self.narrowing, has_submodules)
 
-    def load_tree(self, path: Path, tree: str) -> None:
-        """The same, read back into a clone of the same base commit. Raises RunError unless all of it came."""
-        saving.load_tree(self.git, path, tree, base=self.base_commit)
+    def take_tree(self, wall: Wall, *, refresh: bool = True) -> str:
+        """The tree of the files as they are now. Nothing of B may move meanwhile. See `Taking.take`."""
+        return self._taking.take(wall, refresh=refresh)
+
+    def save_tree(self, tree: str, path: Path, *, after: str | None = None) -> str:
+        """What this tree has more than the base commit, or than the one that was saved as `after`, as one small file.
+
+        Returns by which name it was saved.
+        """
+        known = after or self.base_commit
+        if after is None and self.setup_tree:
+            after = saving.name_tree(self.git, self.setup_tree, after=self.base_commit)
+        commit = saving.name_tree(self.git, tree, after=after or self.base_commit)
+        saving.save(self.git, commit, path, known=known)
+        return commit
+
+    def load_trees(self, paths: Iterable[Path], tree: str) -> None:
+        """Read back into a clone of the same base commit. Raises RunError unless all of the tree came."""
+        for path in paths:
+            saving.load(self.git, path)
+        saving.require(self.git, tree, base=self.base_commit)
 
     def replace_file(self, tree: str, path: str, content: bytes) -> str:
         """The same tree with one file changed."""
@@ -168,22 +194,11 @@ class Repository:
         return [Change(status, path) for status, path in zip(fields[::2], fields[1::2], strict=False) if status]
 
     def stat(self, tree: str) -> DiffStat:
-        """Of the diff as it is written: a renamed file is one. Names are quoted, so that each has its line."""
-        raw = self.git.run("diff-tree", "-r", "--find-renames", "--numstat", self.base_tree, tree)
-        rows = [row.split(b"\t") for row in raw.splitlines()]
-        counts = [(int(added), int(removed)) for added, removed, *_ in rows if added != b"-"]
-        return DiffStat(files=len(rows), insertions=sum(a for a, _ in counts), deletions=sum(d for _, d in counts))
+        return diffing.stat(self.git, self.base_tree, tree)
 
     def write_diff(self, tree: str, path: Path) -> None:
         """New, deleted, renamed, binary and mode changes against the base. Of huge files only that they differ."""
-        options = ("diff", "--no-ext-diff", "--no-textconv", "--find-renames", "--ignore-submodules")
-        huge = self._huge_changes(tree)
-        rest = [f":(top,exclude,literal){name}" for name in huge]
-        with path.open("wb") as file:
-            self.git.run(*options, "--binary", self.base_tree, tree, "--", ":/", *rest, stdout=file)
-            if huge:
-                named = [f":(top,literal){name}" for name in huge]
-                self.git.run(*options, self.base_tree, tree, "--", *named, stdout=file)
+        diffing.write(self.git, self.base_tree, tree, path)
 
     def entries(self, tree: str) -> list[Entry]:
         return objects.list_entries(self.git, tree)
@@ -209,15 +224,25 @@ class Repository:
             raise RunError("repository_error", complaint)
         return self.git.run("cat-file", "blob", oid)
 
-    def commit(self, tree: str, message: str, *, author: tuple[str, str]) -> str:
+    def commit(
+        self,
+        tree: str,
+        message: str,
+        *,
+        author: tuple[str, str],
+        at: datetime | None = None,
+        parent: str | None = None,
+    ) -> str:
+        """The same commit for the same work at the same time, however often it is made."""
         name, email = author
+        date = f"@{int((at or datetime.now(UTC)).timestamp())} +0000"
         identity = {
             f"GIT_{role}_{what}": value
             for role in ("AUTHOR", "COMMITTER")
-            for what, value in (("NAME", name), ("EMAIL", email))
+            for what, value in (("NAME", name), ("EMAIL", email), ("DATE", date))
         }
-        parent = self.tip or self.base_commit
-        parents = ("-p", parent) if parent else ()
+        below = parent or self.tip or self.base_commit
+        parents = ("-p", below) if below else ()
         sha = self.git.run("commit-tree", tree, *parents, stdin=message.encode(), extra_env=identity)
         return sha.decode().strip()
 
@@ -237,6 +262,10 @@ class Repository:
 
     def tree_of(self, commit: str) -> str:
         return self.git.text("rev-parse", "--verify", f"{commit}^{{tree}}")
+
+    def has_been_pushed(self, commit: str, branch: str) -> bool:
+        """Raises RunError in words."""
+        return branch_commit(self.git, str(self.spec.repo_url), branch, self.name) == commit
 
     def _fetch(self, at: str | None) -> None:
         try:
@@ -275,16 +304,6 @@ class Repository:
         if not done.succeeded:
             complaint = GitError("reset", said.decode(errors="replace").strip())
             raise complaints.while_checking_out(complaint, self.name)
-
-    def _huge_changes(self, tree: str) -> list[str]:
-        sides = [
-            side
-            for each in objects.list_differences(self.git, self.base_tree, tree)
-            for side in (each.before, each.after)
-            if side.is_file
-        ]
-        sized = zip(sides, self.sizes([side.oid for side in sides]), strict=True)
-        return sorted({side.path for side, size in sized if size > limits.MAX_PATCH_FILE_BYTES})
 
     def _scratch_index(self) -> dict[str, str]:
         """The main index knows the workspace's files; what is done beside must not make it forget them."""

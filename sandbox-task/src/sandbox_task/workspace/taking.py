@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace.crossing import ignore
+from sandbox_task.isolation.wall import WallError
 from sandbox_task.workspace.git import GitError
 from sandbox_task.workspace.names import printable
 from sandbox_task.workspace.objects import list_differences
@@ -19,23 +20,44 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.git import Git
     from sandbox_task.workspace.narrowing import Narrowing
     from sandbox_task.workspace.objects import Difference
-# What B has closed. Only that: a mode that is set again, even to what it was, makes git read the file again.
-_OPEN_UP = r"find . \( -type d ! -perm -550 -o -type f ! -perm -440 \) -exec chmod u+rX,g+rX {} \;"
+
+# Repositories in the repository, asked before git looks at the files: another place for B to lay traps in. And what B
+# has closed; only that: a mode that is set again, even to what it was, makes git read the file again.
+_LOOK_OVER = (
+    r"find . -path ./.git -prune -o -name .git -prune -print0"
+    r" -o \( -type d ! -perm -550 -o -type f ! -perm -440 \) -exec chmod u+rX,g+rX {} \; 2>/dev/null"
+)
 
 
-def take_tree(git: Git, wall: Wall, base_tree: str, narrowing: Narrowing) -> str:
-    """Nothing of B may be alive. Raises RunError for what can't be committed."""
-    wall.run(_OPEN_UP, timeout=limits.GIT_SECONDS, on_output=ignore)
-    _refuse_nested_repositories(git, wall)
-    if narrowing:
-        _stage_narrowed(git, base_tree, narrowing)
-    else:
-        _refresh(git)
-        git.run("add", "--all", "--", ":/")
-    tree = _with_submodules(git, base_tree)
-    if narrowing:
-        _refuse_loss_outside(git, base_tree, tree, narrowing)
-    return tree
+@dataclass(frozen=True)
+class Taking:
+    """How the trees of one clone are taken. Nothing of B may move meanwhile."""
+
+    git: Git
+    base_tree: str
+    narrowing: Narrowing
+    has_submodules: bool
+
+    def take(self, wall: Wall, *, refresh: bool = True) -> str:
+        """Raises RunError for what can't be committed, WallError if the files can't be looked at.
+
+        Without `refresh` it is quicker where few files have changed since the last time.
+        """
+        _refuse_nested_repositories(self.git, wall)
+        if self.narrowing:
+            _stage_narrowed(self.git, self.base_tree, self.narrowing)
+        else:
+            if refresh:
+                _refresh(self.git)
+            self.git.run("add", "--all", "--", ":/")
+        return self._checked(self.git.text("write-tree"))
+
+    def _checked(self, tree: str) -> str:
+        if self.has_submodules:
+            tree = _with_submodules(self.git, self.base_tree, tree)
+        if self.narrowing:
+            _refuse_loss_outside(self.git, self.base_tree, tree, self.narrowing)
+        return tree
 
 
 def _refresh(git: Git) -> None:
@@ -52,9 +74,8 @@ def _stage_narrowed(git: Git, base_tree: str, narrowing: Narrowing) -> None:
     git.run("update-index", "--force-remove", "-z", "--stdin", stdin=deleted)
 
 
-def _with_submodules(git: Git, base_tree: str) -> str:
+def _with_submodules(git: Git, base_tree: str, tree: str) -> str:
     """Their directories are empty here, so it means nothing if one is gone."""
-    tree = git.text("write-tree")
     links = [each for each in list_differences(git, base_tree, tree) if "160000" in (each.before.mode, each.after.mode)]
     if not links:
         return tree
@@ -82,10 +103,10 @@ def _name(differences: list[Difference]) -> str:
 
 
 def _refuse_nested_repositories(git: Git, wall: Wall) -> None:
-    """Asked before git looks at the files: an embedded repository is another place for B to lay traps in."""
     found = bytearray()
-    search = "find . -mindepth 2 -name .git -prune -print0 2>/dev/null"
-    wall.run(search, timeout=limits.GIT_SECONDS, on_output=found.extend)
+    done = wall.run(_LOOK_OVER, timeout=limits.GIT_SECONDS, on_output=found.extend)
+    if done.ended_by != "itself":
+        raise WallError("The files could not be looked at.")
     places = [Path(path).parent.as_posix() for path in found.decode(errors="surrogateescape").split("\0") if path]
     if nested := sorted(set(places) - _ignored(git, places)):
         raise RunError(

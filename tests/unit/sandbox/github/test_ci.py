@@ -10,6 +10,7 @@ from sandpiper import limits
 from sandpiper.logic import suspension
 from sandpiper.models.github import GitHubOrigin
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.github import FakeHeadWatch
 from tests.unit.sandbox.world import RUN_ID, World, done, plan, run, write
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def followed(hub_world: World, git_server: GitServer) -> World:
 def test_after_its_push_the_run_waits_for_ci_without_a_sandbox(
     followed: World, git_server: GitServer, github: StubGitHub
 ) -> None:
-    assert followed.watch is not None
-    assert followed.watch.watcher("o/r", pushed(git_server)) == RUN_ID
+    assert isinstance(followed.watch, FakeHeadWatch)
+    assert followed.watch.runs == {("o/r", pushed(git_server)): RUN_ID}
     assert len(github.pulls) == 1
     assert "+42" in followed.diff
 

@@ -126,6 +126,39 @@ def test_a_pull_request_that_an_earlier_attempt_opened_is_found_and_not_opened_a
     assert hub_world.result.pull_request.number == 5
 
 
+def test_an_attempt_after_everything_was_published_makes_and_tells_nothing_twice(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    hub_world.perform(spec(git_server.create("o/r", CHECKED)), TURNS)
+    first = hub_world.result
+    model = hub_world.go_on([])
+    assert model.requests == []
+    assert (hub_world.result.commit, hub_world.result.pull_request) == (first.commit, first.pull_request)
+    assert len(github.calls("POST", "/repos/o/r/pulls")) == 1
+    assert [hub_world.types.count(name) for name in ("commit_pushed", "pr_opened")] == [1, 1]
+
+
+def test_an_attempt_after_a_push_onto_a_moved_branch_finds_its_commit_there(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    github.pull(7)
+
+    def others_push() -> Any:
+        git_server.push("o/r", {"other": "theirs\n"}, branch="topic")
+        return done()
+
+    hub_world.perform(on_pull(git_server), [plan(), write("answer", "42\n"), others_push])
+    head = git_server.git("o/r", "rev-parse", "topic")
+    run = hub_world.runs.get(RUN_ID)
+    unsure = {"push": Intent(at=hub_world.clock.now())}
+    hub_world.runs.change(RUN_ID, allowed=("running",), changes={"intents": run.intents | unsure})
+    hub_world.go_on([])
+    assert git_server.git("o/r", "rev-parse", "topic") == head
+    assert hub_world.result.commit is not None
+    assert hub_world.result.commit.sha == head.strip()
+    assert "theirs" not in hub_world.diff
+
+
 def test_a_server_that_fails_for_a_moment_gets_one_pull_request(
     hub_world: World, git_server: GitServer, github: StubGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,7 @@ class Reviewer:
         self.repository = Repository.clone(spec, rooms, token=TOKEN, at=spec.github.pull.head_sha)
         reviews = Reviews(GitHubClient(github.url, lambda: TOKEN), "o/r", 7)
         intents = Intents(hub_world.runs, RUN_ID, 1, hub_world.clock)
-        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink)
+        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set)
 
     def submit(self, mode: ReviewMode = "comment") -> list[dict[str, Any]]:
         progress = Progress(findings=(Finding.model_validate(WRONG),), summary="Looked.")

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from sandpiper import limits
 from sandpiper.adapters.aws import error_code
+from sandpiper.adapters.uploads import Upload
 from sandpiper.errors import NotFound, Unavailable
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from botocore.response import StreamingBody
     from mypy_boto3_s3 import S3Client
-    from mypy_boto3_s3.type_defs import CompletedMultipartUploadTypeDef, CompletedPartTypeDef, ObjectIdentifierTypeDef
+    from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
 _DELETED_AT_ONCE = 1_000  # S3 takes no more in one request
 _PIECE_BYTES = 1 << 20
@@ -67,29 +68,27 @@ class S3Blobs:
         found = (folder["Prefix"] for page in pages for folder in page.get("CommonPrefixes", []))
         return (name.removeprefix(prefix).removesuffix("/") for name in found)
 
+    def delete(self, keys: Iterable[str]) -> None:
+        for batch in itertools.batched(keys, _DELETED_AT_ONCE, strict=False):
+            self._delete(batch)
+
     def delete_prefix(self, prefix: str) -> int:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         found = (item["Key"] for page in pages for item in page.get("Contents", []))
         return sum(self._delete(batch) for batch in itertools.batched(found, _DELETED_AT_ONCE, strict=False))
 
     def _upload(self, key: str, blocks: Iterable[bytes], content_type: str) -> int:
-        upload = self._s3.create_multipart_upload(Bucket=self._bucket, Key=key, ContentType=content_type)["UploadId"]
-        parts: list[CompletedPartTypeDef] = []
+        upload = Upload.begin(self._s3, self._bucket, key, content_type)
         size = 0
         try:
-            for number, block in enumerate(blocks, start=1):
-                parts.append(self._upload_part(key, upload, number, block))
+            for block in blocks:
+                upload.add(block)
                 size += len(block)
-            done: CompletedMultipartUploadTypeDef = {"Parts": parts}
-            self._s3.complete_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload, MultipartUpload=done)
+            upload.complete()
         except BaseException:
-            self._s3.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload)
+            upload.abort()
             raise
         return size
-
-    def _upload_part(self, key: str, upload: str, number: int, block: bytes) -> CompletedPartTypeDef:
-        answer = self._s3.upload_part(Bucket=self._bucket, Key=key, UploadId=upload, PartNumber=number, Body=block)
-        return {"PartNumber": number, "ETag": answer["ETag"]}
 
     def _delete(self, keys: Sequence[str]) -> int:
         named: list[ObjectIdentifierTypeDef] = [{"Key": key} for key in keys]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event
 
-_NESTED = frozenset({"spec", "result", "error", "budget", "usage", "approval"})
+_NESTED = frozenset({"spec", "result", "error", "budget", "usage", "approval", "intents"})
 
 
 def moment(text: str) -> datetime:
@@ -70,6 +70,8 @@ def control_from_row(row: Mapping[str, Any]) -> ControlRequest:
 def _to_value(name: str, value: Any) -> Any:
     if value is None:
         return None
+    if name == "intents":
+        return json.dumps({each: intent.model_dump(mode="json") for each, intent in value.items()})
     if name in _NESTED:
         return value.model_dump_json(exclude_none=True)
     return keys.timestamp(value) if isinstance(value, datetime) else value

@@ -103,7 +103,7 @@ class Steps:
             return True
         if not self._may_go_on(run, error):
             return False
-        data = {"error": error, "cause": cause, "attempt": run.attempt}
+        data = {"error": error, "cause": cause, "attempt": run.attempt, "kept_turns": run.checkpoint_turn or 0}
         run = self.runs.change(
             run_id,
             allowed=("provisioning", "running"),
@@ -217,6 +217,7 @@ class Steps:
             "error": outcome.error,
             "suspend_reason": None,
             "checkpoint_key": None,
+            "checkpoint_turn": None,
             "resume_token": None,
             **NOT_IN_LINE,
             "approval": None,

@@ -224,6 +224,7 @@ class Run(Model):
     losses: int = 0  # attempts that were lost; a resumed run has more attempts and no more losses
     token_seconds: int | None = None  # how long the state machine waits for the current attempt, at most
     checkpoint_key: str | None = None  # where the next attempt goes on
+    checkpoint_turn: int | None = None  # how many turns of the model it holds
     budget: Budget = Budget()
     usage: Usage = Usage()  # of all attempts so far
     last_seq: int = 0

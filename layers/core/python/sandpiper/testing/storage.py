@@ -49,6 +49,11 @@ class FakeBlobs:
         deeper = (key.removeprefix(prefix) for key in self.bodies if key.startswith(prefix))
         return sorted({rest.partition("/")[0] for rest in deeper if "/" in rest})
 
+    def delete(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.bodies.pop(key, None)
+            self.content_types.pop(key, None)
+
     def delete_prefix(self, prefix: str) -> int:
         found = [key for key in self.bodies if key.startswith(prefix)]
         for key in found:

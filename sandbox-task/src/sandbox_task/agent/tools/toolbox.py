@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from pydantic import ValidationError
 
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
-from sandbox_task.agent.tools.planning import AskUser, Finish
+from sandbox_task.agent.tools.planning import AskUser, Finish, FinishTool, UpdatePlan
 from sandbox_task.isolation.wall import WallError
 from sandbox_task.model.port import MALFORMED, ToolCall, ToolResult, ToolSpec
 from sandpiper import limits
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sandbox_task.agent.approvals import Approvals
     from sandbox_task.agent.ports import Sink
     from sandbox_task.stopping import Stop
+
+
+_HARMLESS = {UpdatePlan.name, AskUser.name, FinishTool.name}
 
 
 class Tool[A: Arguments](Protocol):
@@ -78,6 +81,9 @@ class Toolbox:
             else:
                 results += [self.call(call) for call in some]
         return results
+
+    def may_touch_files(self, calls: Sequence[ToolCall]) -> bool:
+        return any(call.name not in _HARMLESS and not self._is_parallel(call) for call in calls)
 
     def call(self, call: ToolCall) -> ToolResult:
         return self._with_more(*self._perform(call))

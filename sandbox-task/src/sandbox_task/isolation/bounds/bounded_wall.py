@@ -10,6 +10,7 @@ from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from sandbox_task.isolation.bounds.disk import Disk
 
@@ -62,6 +63,9 @@ class BoundedWall:
         if self._disk.is_full:
             raise WallError("The disk is full: remove what is not needed first.")
         self._wall.write_file(path, data)
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        return self._wall.standing_still()
 
     def interrupt(self) -> None:
         self._wall.interrupt()

@@ -1,0 +1,112 @@
+"""Keeps where the run stands after each step: files are looked at while the model thinks, and stored beside the work.
+
+A tree belongs to one state of the journal. The next call waits until the files have been looked at, never until they
+are stored; the next request waits until the reply before it is stored, if that was worth anything.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sandbox_task.isolation.wall import WallError
+from sandbox_task.workspace.footprint import Footprint
+from sandbox_task.workspace.git import GitError
+from sandpiper import limits
+from sandpiper.errors import RunError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sandbox_task.agent.journal import Journal
+    from sandbox_task.checkpoint import Checkpoint
+    from sandbox_task.isolation.wall import Wall
+    from sandbox_task.saving import Saver
+    from sandbox_task.workspace.repository import Repository
+
+
+@dataclass
+class Keeping:
+    """`draft` makes a checkpoint of a journal, a tree and everything else that is known.
+
+    `tree` is None while the files can't be taken as they are; then nothing is stored.
+    """
+
+    repository: Repository
+    wall: Wall
+    saver: Saver
+    draft: Callable[[Journal, str], Checkpoint]
+    on_trouble: Callable[[str], None]
+    tree: str | None
+    _footprint: Footprint | None = field(default=None, init=False)
+    _looking: Future[None] | None = field(default=None, init=False)
+    _last: Checkpoint | None = field(default=None, init=False)
+    _owed: int | None = field(default=None, init=False)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="keeping"), init=False
+    )
+
+    def stepped(self, journal: Journal, *, touched: bool) -> None:
+        """What a reply asked for is done and in the journal. `touched`: files may have changed by that."""
+        if touched or self.tree is None:
+            state = self.draft(journal, "")
+            self._looking = self._pool.submit(self._look, state)
+        else:
+            self.keep(self.draft(journal, self.tree))
+
+    def replied(self, journal: Journal, seconds: float) -> None:
+        """The model took so long to answer; what it asks for is about to be done."""
+        self.settle()
+        if self.tree is not None:
+            is_worth_it = seconds >= limits.REPLY_WORTH_SECONDS
+            ticket = self.keep(self.draft(journal, self.tree), urgent=is_worth_it)
+            self._owed = ticket if is_worth_it else None
+
+    def asking(self) -> None:
+        """The model is about to be asked: by now its last reply must not get lost any more."""
+        if self._owed is not None and not self.saver.wait(self._owed, limits.CHECKPOINT_WAIT_SECONDS):
+            self.on_trouble("The run's state could not be stored for a while; the work goes on.")
+        self._owed = None
+
+    def keep(self, state: Checkpoint, *, urgent: bool = False) -> int:
+        """Its number, to wait for."""
+        self._last = state
+        return self.saver.put(state, urgent=urgent)
+
+    def settle(self) -> None:
+        """Nothing looks at the files any more when this returns."""
+        if self._looking is not None:
+            self._looking.result()
+            self._looking = None
+
+    def hand_over(self, log_key: str) -> None:
+        """What is not stored yet is now, with where the log is."""
+        self.settle()
+        if self._last is not None:
+            self.keep(self._last.model_copy(update={"log_key": log_key}), urgent=True)
+            self.saver.flush(limits.CHECKPOINT_WAIT_SECONDS)
+
+    def close(self) -> None:
+        self.settle()
+        self._pool.shutdown()
+        self.saver.close()
+
+    def _look(self, state: Checkpoint) -> None:
+        try:
+            self.tree = self._take()
+        except (RunError, WallError, GitError) as error:
+            self.tree = self._footprint = None
+            self.on_trouble(f"The files can't be kept as they are now: {error}")
+            return
+        self.keep(state.model_copy(update={"tree": self.tree}))
+
+    def _take(self) -> str:
+        with self.wall.standing_still():
+            before = self._footprint
+            if before is not None and self.tree is not None and before.is_still_true():
+                return self.tree
+            tree = self.repository.take_tree(self.wall, refresh=before is None)
+            if before is None or before.is_of_use:
+                self._footprint = Footprint.of(self.repository.rooms.workspace)
+            return tree

@@ -1,0 +1,51 @@
+"""While A looks at the files nothing behind the wall moves, and afterwards everything goes on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.unit.sandbox.behind_wall import Background, said, wait_for
+
+if TYPE_CHECKING:
+    from sandbox_task.isolation.launch import Rooms
+    from sandbox_task.isolation.wall import Wall
+
+# A family that works without a pause, in a session of its own and beyond its parent
+BUSY = "setsid sh -c '(while :; do echo x >> grows; done) & (while :; do : > churn; rm churn; done)' & sleep 100"
+
+
+def size(rooms: Rooms) -> int:
+    return (rooms.workspace / "grows").stat().st_size
+
+
+def test_nothing_moves_while_it_stands_still_and_all_goes_on_afterwards(wall: Wall, rooms: Rooms) -> None:
+    Background(wall, BUSY)
+    wait_for("the first line", Path(rooms.workspace / "grows"))
+    with wall.standing_still():
+        before = size(rooms)
+        assert said(wall, "echo I am asked") == "I am asked\n"
+        time.sleep(0.05)  # in which it would grow by thousands of lines
+        assert size(rooms) == before
+    deadline = time.monotonic() + 10
+    while size(rooms) == before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert size(rooms) > before
+    wall.end_all()
+
+
+def test_what_stands_still_can_be_ended(wall: Wall, rooms: Rooms) -> None:
+    busy = Background(wall, BUSY)
+    wait_for("the first line", Path(rooms.workspace / "grows"))
+    with wall.standing_still():
+        wall.end_all()
+    assert busy.ended.wait(10)
+    assert said(wall, "echo on") == "on\n"
+
+
+def test_standing_still_disturbs_no_command_that_is_run_afterwards(wall: Wall) -> None:
+    for number in range(3):
+        with wall.standing_still():
+            pass
+        assert said(wall, f"echo {number}") == f"{number}\n"

@@ -228,20 +228,18 @@ def _tell_speed(report: Report, name: str, own: float, plain: float) -> None:
 
 
 def tell_recovery(report: Report, stack: Stack) -> None:
-    api = stack.api(new_user())
     times = []
-    for number in range(3):
-        words = f"Lose the sandbox {new_user()} {number}"
-        ask = {"tools": [{"name": "ask_user", "input": {"question": "?"}}]}
-        nap = {"tools": [{"name": "run_command", "input": {"command": "test -e here || { touch here; sleep 60; }"}}]}
-        stack.model.add({"name": words, "match": {"words": [words]}, "replies": [nap, ask]})
+    for _ in range(3):
+        api, words = stack.api(new_user()), f"Lose the sandbox {new_user()}"
+        nap = {"tools": [{"name": "run_command", "input": {"command": "sleep 60"}}]}
+        stack.model.add({"name": words, "match": {"words": [words]}, "replies": [nap]})
         run_id = api.start({"task": words}, headers={})["run_id"]
         wait_until(lambda: "tool_started" in _types(stack, run_id), every=0.05)  # noqa: B023
         killed = time.monotonic()
         _kill(run_id)
         wait_until(lambda: _types(stack, run_id).count("run_started") == 2, every=0.02)  # noqa: B023
         times.append(time.monotonic() - killed)
-        wait_until(lambda: _types(stack, run_id).count("tool_started") == 2, every=0.05)  # noqa: B023
+        _kill(run_id)  # nobody needs it any more, and the next ones should not share the machine with it
     report.add(
         "kill → running again in a new sandbox, median of 3",
         measured=f"{statistics.median(times):.1f} s (longest {max(times):.1f} s)",

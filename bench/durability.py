@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sandpiper.adapters.runs import DynamoRuns
 
 FILES = 2_000
-ROUNDS = 5
+ROUNDS, SLOW_ROUNDS = 7, 2
 WARM_UP = 3
 ADDED_MS = 15
 WORKSPACE_MB = 500
@@ -161,7 +161,8 @@ def _draft(journal: Journal, tree: str) -> Checkpoint:
 
 def tell_turns(report: Report, desk: Desk, seconds: float, turns: int) -> None:
     desk.turns(0.0, WARM_UP + 1, kept=True)
-    rounds = [[desk.turns(seconds, turns, kept=kept) for kept in (False, True)] for _ in range(ROUNDS)]
+    times = range(SLOW_ROUNDS if seconds else ROUNDS)
+    rounds = [[desk.turns(seconds, turns, kept=kept) for kept in (False, True)] for _ in times]
     plain, kept = (statistics.median(itertools.chain.from_iterable(side)) for side in zip(*rounds, strict=True))
     added = statistics.median(statistics.median(with_) - statistics.median(without) for without, with_ in rounds)
     slow = bool(seconds)

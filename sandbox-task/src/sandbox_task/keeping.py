@@ -104,9 +104,12 @@ class Keeping:
     def _take(self) -> str:
         with self.wall.standing_still():
             before = self._footprint
-            if before is not None and self.tree is not None and before.is_still_true():
-                return self.tree
-            tree = self.repository.take_tree(self.wall, refresh=before is None)
-            if before is None or before.is_of_use:
+            change = before.change() if before is not None and self.tree is not None else "anything"
+            if change == "nothing":
+                return str(self.tree)
+            tree = self.repository.take_contents() if change == "contents" else None
+            if tree is None:
+                tree = self.repository.take_tree(self.wall, refresh=before is None)
+            if change == "anything" or (before is not None and before.files is not None):
                 self._footprint = Footprint.of(self.repository.rooms.workspace)
             return tree

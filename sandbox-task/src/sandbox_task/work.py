@@ -265,6 +265,7 @@ class Work:
         with self.progress.phase("agent"):
             finish = self.agent.work(message)
         self.take_tree()
+        self.keeping.tree = self.progress.tree
         finished = Finished(status=finish.status, summary=finish.summary, findings=finish.reported)
         self._note_finish(finished)
         self.keeping.keep(self._draft(self._journal, str(self.progress.tree)), urgent=True)

@@ -142,6 +142,7 @@ CHECKPOINT_RETRY_SECONDS = 0.5
 CHECKPOINT_WAIT_SECONDS = 30  # for a store that is slow or away; then the work goes on
 CHECKPOINT_PACKS = 16  # of small changes; then one pack of all
 FOOTPRINT_FILES = 500  # with more, git is quicker to tell whether one has changed
+FOOTPRINT_DIRECTORIES = 4_000
 SNAPSHOT_BYTES = 4 * 1024**3  # of a workspace before it is packed; S3 takes 5 GiB as one object
 SNAPSHOT_LEVEL = 1
 SNAPSHOT_SECONDS = 180

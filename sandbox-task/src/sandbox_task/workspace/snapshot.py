@@ -6,6 +6,7 @@ It is packed and unpacked by B, so it reaches no further than B can: A only comp
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ class TooLarge(Exception):
 
 def store(wall: Wall, blobs: Blobs, key: str, *, at_most: int = limits.SNAPSHOT_BYTES) -> int:
     """How many bytes it had, unpacked. Nothing of B may be alive. Raises TooLarge, WallError."""
-    ours, theirs = os.pipe2(os.O_CLOEXEC)
+    ours, theirs = _wide_pipe()
     with os.fdopen(ours, "rb", buffering=0) as source, _Command(wall, _PACK, theirs) as packing:
         counted = _Counted(source, packing, at_most)
         compressor = zstandard.ZstdCompressor(level=limits.SNAPSHOT_LEVEL, threads=-1)
@@ -48,7 +49,7 @@ def store(wall: Wall, blobs: Blobs, key: str, *, at_most: int = limits.SNAPSHOT_
 
 def restore(wall: Wall, blobs: Blobs, key: str, *, at_most: int = limits.SNAPSHOT_BYTES) -> None:
     """Into an empty workspace. Raises TooLarge, NotFound, WallError."""
-    theirs, ours = os.pipe2(os.O_CLOEXEC)
+    theirs, ours = _wide_pipe()
     with _Command(wall, _UNPACK, theirs) as unpacking:
         with os.fdopen(ours, "wb", buffering=0) as target, _told_by(unpacking):
             unpacked = _Bounded(target, at_most)
@@ -56,6 +57,12 @@ def restore(wall: Wall, blobs: Blobs, key: str, *, at_most: int = limits.SNAPSHO
             with decompressor.stream_writer(cast("IO[bytes]", unpacked), closefd=False) as writer:
                 blobs.get_file(key, cast("BinaryIO", _Lines(writer)))
         unpacking.finish()
+
+
+def _wide_pipe() -> tuple[int, int]:
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PIECE)
+    return reading, writing
 
 
 class _Command:

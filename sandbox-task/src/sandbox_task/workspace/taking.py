@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.narrowing import Narrowing
     from sandbox_task.workspace.objects import Difference
 
-# Repositories in the repository, asked before git looks at the files: another place for B to lay traps in. And what B
-# has closed; only that: a mode that is set again, even to what it was, makes git read the file again.
+# What B has closed; only that: a mode that is set again, even to what it was, makes git read the file again. And
+# repositories in the repository, asked before git looks at the files: another place for B to lay traps in.
 _LOOK_OVER = (
     r"find . -path ./.git -prune -o -name .git -prune -print0"
     r" -o \( -type d ! -perm -550 -o -type f ! -perm -440 \) -exec chmod u+rX,g+rX {} \; 2>/dev/null"
@@ -51,6 +51,18 @@ class Taking:
                 _refresh(self.git)
             self.git.run("add", "--all", "--", ":/")
         return self._checked(self.git.text("write-tree"))
+
+    def take_contents(self) -> str | None:
+        """Where there are no other files than the last time. None: it is not so easy."""
+        if self.narrowing or self.has_submodules:
+            return None
+        try:
+            self.git.run(
+                "-c", "core.preloadIndex=false", "add", "--update", "--", ":/"
+            )  # threads cost more than they save
+        except GitError:  # a file that is closed to A
+            return None
+        return self.git.text("write-tree")
 
     def _checked(self, tree: str) -> str:
         if self.has_submodules:

@@ -36,6 +36,9 @@ def assess(call: ToolCall, trust: TrustLevel, *, workspace: str = "/workspace") 
         case "run_command":
             place = Place.at(workspace, str(given.get("cwd") or "."))
             return RULES.of_text(str(given.get("command", "")), place) or (risks.COMMAND if trust == "strict" else None)
+        case "send_input":
+            typed = RULES.of_text(str(given.get("text", "")), Place.at(workspace))
+            return typed or (risks.INPUT if trust == "strict" else None)
         case "run_code":
             found = risk_of_code(str(given.get("code", "")), Place.at(workspace))
             return found or (risks.CODE if trust == "strict" else None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.agent.tools.code import RunCode
-from sandbox_task.agent.tools.commands import ReadOutput, RunCommand, StopProcess
+from sandbox_task.agent.tools.commands import ReadOutput, RunCommand, SendInput, StopProcess
 from sandbox_task.agent.tools.editing import EditFile
 from sandbox_task.agent.tools.files import ReadFile, WriteFile
 from sandbox_task.agent.tools.finding import ListFiles, Search
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.wall import Wall
 
 _ALWAYS = {"update_plan", "finish"}
-_WITH_COMMANDS = {"read_output", "stop"}  # of no use without them, and needed by them
+_WITH_COMMANDS = {"read_output", "send_input", "stop"}  # of no use without them, and needed by them
 # The names that callers know from elsewhere
 _OTHER_NAMES = {
     "Bash": "run_command",
@@ -55,6 +55,7 @@ def select_tools(
         planning,
         RunCommand(wall, sink, sessions),
         ReadOutput(sessions),
+        SendInput(sessions),
         StopProcess(sessions),
         RunCode(sink, sessions),
         ReadFile(wall),
@@ -77,5 +78,5 @@ def select_tools(
 
 def unknown_tools(spec: RunSpec) -> list[str]:
     """Names among `allowed_tools` that stand for nothing here."""
-    known = {*_ALWAYS, *_OTHER_NAMES, *_OTHER_NAMES.values(), "run_code"}
+    known = {*_ALWAYS, *_OTHER_NAMES, *_OTHER_NAMES.values(), "run_code", *_WITH_COMMANDS}
     return [name for name in spec.allowed_tools or () if name not in known]

@@ -84,6 +84,7 @@ class World:
     stop: Stop = field(default_factory=Stop)
     attempt: int = 1
     approval_wait_seconds: int = 0
+    egress_allowed: tuple[str, ...] = ()
     exit_code: int | None = None
 
     def __post_init__(self) -> None:
@@ -164,4 +165,5 @@ class World:
             sandpiper_sandbox=self.backend,
             sandbox_tools_dir=self.tools,
             approval_wait_seconds=self.approval_wait_seconds,
+            egress_allowed=self.egress_allowed,
         )

@@ -10,6 +10,7 @@ MAX_NAME_CHARS = 200  # branches, models, repositories; git itself stops at 255 
 MAX_USER_CHARS = 255  # OpenID Connect's own; users and organizations are keys of the database
 MAX_URL_CHARS = 2_048
 MAX_LIST_ITEMS = 100
+MAX_HOST_CHARS = 261  # 253 of a name, `*.` and `:65535`
 MAX_COMMIT_MESSAGE_CHARS = 5_000
 MAX_OUTPUT_TOKENS = 200_000
 MAX_COST_USD = 1_000

@@ -146,6 +146,16 @@ def test_no_trap_in_the_repository_is_sprung(
     assert not bait.sprung(left)
 
 
+def test_no_trap_is_sprung_when_all_are_laid_at_once(
+    repository: Repository, wall: Wall, rooms: Rooms, bait: Bait
+) -> None:
+    deliver(repository, wall)
+    plants = "; ".join(f"({trap.plant}) >/dev/null 2>&1" for trap in TRAPS if not trap.refused)
+    lay(wall, rooms, bait, Trap("all", f"{plants}; true"))
+    (bait.place / "fired").unlink(missing_ok=True)
+    assert not bait.sprung(go_on(repository, wall, bait.place / "diff"))
+
+
 @pytest.mark.parametrize("trap", TRAPS, ids=_name)
 def test_the_attack_works_without_a_wall(git_server: GitServer, bait: Bait, trap: Trap) -> None:
     """The same trap for a supervisor that runs git in the workspace."""

@@ -20,6 +20,8 @@ from sandbox_task.isolation.terminal import Attendant, attend, open_terminal, ta
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+too_early: list[int] = []
+
 
 class Started(NamedTuple):
     command: int
@@ -69,7 +71,7 @@ def keep(line: socket.socket) -> NoReturn:
         adopt_orphans()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, nothing)
+        signal.signal(signal.SIGINT, remember)
         # The socket to A above all: while a copy of it is open, A does not notice that the executor is gone.
         os.closerange(3, line.fileno())
         os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
@@ -93,8 +95,11 @@ def keep_one(line: socket.socket) -> bool:
         for fd in fds:
             os.close(fd)
     signal.signal(signal.SIGINT, started.interrupt)
+    if too_early:
+        started.interrupt()
     status = started.wait()
-    signal.signal(signal.SIGINT, nothing)
+    signal.signal(signal.SIGINT, remember)
+    too_early.clear()
     started.finish()
     free = not has_children()
     line.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status), "free": free}).encode())
@@ -154,8 +159,10 @@ def has_children() -> bool:
     return True
 
 
-def nothing(*_: object) -> None:
-    """A handler, because what is ignored would be ignored by the commands, too."""
+def remember(number: int, _frame: object) -> None:
+    """An interrupt for a command that is only just being started. A handler in any case: what is ignored would be
+    ignored by the commands, too."""
+    too_early.append(number)
 
 
 def words(error: Exception) -> str:

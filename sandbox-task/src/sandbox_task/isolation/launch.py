@@ -41,6 +41,7 @@ class Launch:
     workspace: str
     own_namespace: bool
     take_over: Callable[[socket.socket], None] | None = None  # what comes ahead of the executor's first words
+    end_worker: tuple[str, ...] = ()  # ends everything that has B's user id, at one moment
 
 
 def open_rooms(root: Path, worker_uid: int) -> Rooms:

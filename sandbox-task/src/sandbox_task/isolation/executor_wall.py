@@ -165,7 +165,7 @@ class ExecutorWall:
         """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
         if self._launch.own_namespace:
             return
-        if not processes.knows_scopes() and _strays():  # the broker could not see to it, and /proc shows not all
+        if not processes.knows_scopes():  # then no broker could see to it, and /proc does not show all
             subprocess.run(self._launch.end_worker, env={}, cwd="/", capture_output=True, check=False)
         deadline = time.monotonic() + limits.KILL_SECONDS
         while (strays := _strays()) and time.monotonic() < deadline:

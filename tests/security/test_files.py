@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_task.isolation.wall import WallError
-from tests.security.attacks import Attack, attempt, must_work
+from tests.security.attacks import Attack, attempt, must_work, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,12 @@ ATTACKS = [
     Attack("everybody's files", "cat {shared}/notes", "worker"),
     Attack("a drop for somebody else", "touch {shared}/drop && echo {mark} | rev", "worker"),
     Attack("a trap in everybody's directory", "ln -sfn /etc/passwd {shared}/trap && echo {mark} | rev", "worker"),
+    Attack(
+        "watching the supervisor's files",
+        python("libc.inotify_add_watch(libc.inotify_init(), b'{private}', 0xfff) > 0 and fired()"),
+    ),
+    Attack("attributes of the supervisor's files", python("os.setxattr('{private}/secret', 'user.x', b'x')\nfired()")),
+    Attack("the times of the supervisor's files", python("os.utime('{private}/secret', (1, 1))\nfired()")),
     Attack("the host's home", "cat {home}/*"),
     Attack("the host's accounts", "cat /etc/shadow | grep -q . && echo {mark} | rev"),
     Attack("a change of the system", "touch /usr/local/bin/x && rm /usr/local/bin/x && echo {mark} | rev"),

@@ -231,3 +231,24 @@ def test_nothing_of_the_work_can_be_hidden_from_the_diff(repository: Repository,
         "dir/b.txt",
         "new.txt",
     ]
+
+
+ODD_TREES = {
+    "pipes in the way": ("rm -r a.txt dir && mkfifo a.txt && mkdir dir && mkfifo dir/b.txt", "can't keep"),
+    "names that are no text": ("printf x > $'\\xff\\xfe' && mkdir $'d\\xc3' && printf x > $'d\\xc3/\\x01\\n'", None),
+    "files that nobody may read": ("echo x > closed && chmod 000 closed && mkdir shut && chmod 000 shut", None),
+}
+
+
+@pytest.mark.parametrize(("make", "complaint"), ODD_TREES.values(), ids=ODD_TREES)
+def test_a_tree_is_taken_or_it_is_said_why_not(
+    repository: Repository, wall: Wall, tmp_path: Path, make: str, complaint: str | None
+) -> None:
+    deliver(repository, wall)
+    wall.run(make, timeout=60, on_output=lambda _: None)
+    if complaint is None:
+        repository.write_diff(repository.take_tree(wall), tmp_path / "diff")
+        assert (tmp_path / "diff").stat().st_size
+    else:
+        with pytest.raises(RunError, match=complaint):
+            repository.take_tree(wall)

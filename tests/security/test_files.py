@@ -152,3 +152,17 @@ def test_the_temporary_directory_is_closed_to_others(wall: Wall, rooms: Rooms) -
         assert outside.stat().st_mode & 0o077 == 0
     else:
         assert not (outside / "trace").exists()
+
+
+def test_what_a_command_leaves_in_its_home_is_not_run_by_the_next(wall: Wall) -> None:
+    """Or the work could decide how its checks end."""
+    plant = "for f in .bashrc .profile .bash_profile .bash_login .zshenv; do echo 'echo planted' > ~/$f; done; "
+    plant += (
+        "mkdir -p ~/.local/bin ~/bin; for b in ~/.local/bin ~/bin; do printf '#!/bin/sh\\necho planted\\n' > $b/true2; "
+    )
+    plant += "chmod 755 $b/true2; done; export LD_PRELOAD=~/x.so PATH=~/bin:$PATH BASH_ENV=~/.bashrc"
+    said = bytearray()
+    wall.run(plant, timeout=20, on_output=lambda _: None)
+    wall.run("true2; sh -c true; bash -c true; echo ${LD_PRELOAD-unset}", timeout=20, on_output=said.extend)
+    assert b"planted" not in said
+    assert said.endswith(b"unset\n")

@@ -122,6 +122,8 @@ ORDINARY = {
     "git": "rm -rf r && git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x",
     "a compiler": "echo 'int main() { return 0; }' > a.c && gcc -fsanitize=address a.c -o a && ./a",
     "node": 'node -e \'require("os").networkInterfaces(); new (require("worker_threads").Worker)("1", {eval: true})\'',
+    "moving a file to another directory": 'python3 -c \'import os; os.makedirs("m/a", exist_ok=True); '
+    'open("m/f", "w").close(); os.rename("m/f", "m/a/f")\'',
     "npm": "npm --version",
     "java": "java -version",
     "a pseudo-terminal": "script -qec 'stty size' /dev/null",

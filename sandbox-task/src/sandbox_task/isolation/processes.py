@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
-CREATE_RULESET, RESTRICT_SELF, ASK_FOR_VERSION = 444, 446, 1
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+ASK_FOR_VERSION, BENEATH = 1, 1
+MOVE_FILES = 1 << 13
 SCOPES_SINCE = 6  # of Landlock
 SCOPE_OF_SIGNALS = 2
 LIBC = ctypes.CDLL(None)
@@ -69,11 +72,17 @@ def knows_scopes() -> bool:
 
 
 def scope_signals() -> None:
-    """From here on this process and all that it starts reach nobody else by signals, where the kernel knows how."""
-    rules = (ctypes.c_uint64 * 3)(0, 0, SCOPE_OF_SIGNALS)
+    """From here on this process and all that it starts reach nobody else by signals, where the kernel knows how.
+
+    Moving files from one directory to another is what every ruleset forbids unless it says otherwise."""
+    rules = (ctypes.c_uint64 * 3)(MOVE_FILES, 0, SCOPE_OF_SIGNALS)
     ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
-    if ruleset < 0 or LIBC.syscall(RESTRICT_SELF, ruleset, 0):
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    everywhere = struct.pack("=Qi", MOVE_FILES, root)
+    added = LIBC.syscall(ADD_RULE, ruleset, BENEATH, everywhere, 0)
+    if ruleset < 0 or added or LIBC.syscall(RESTRICT_SELF, ruleset, 0):
         raise OSError("the signals of commands can't be held back")
+    os.close(root)
     os.close(ruleset)
 
 

@@ -1,6 +1,6 @@
 """`python -m tests.security.container COMMAND…`: with the rights of an ordinary container, and no more.
 
-Docker's fourteen capabilities, and a filter of its kind: no namespaces, no mounts. What Fargate gives a task.
+Docker's fourteen capabilities, and what its seccomp profile refuses. What Fargate gives a task.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import os
 import shutil
 import sys
 
-from sandbox_task.isolation.confinement.filter import namespaces_refused
 from sandbox_task.isolation.confinement.inside import refuse_calls
+from tests.security.docker_profile import docker_filter
 
 CAPABILITIES = (
     *("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap"),
@@ -21,7 +21,7 @@ _KEPT = "-all," + ",".join(f"+{name}" for name in CAPABILITIES)
 
 def main(command: list[str]) -> None:
     """The filter first: it takes a right that is dropped next, or else no program could ever gain one."""
-    refuse_calls(namespaces_refused(os.uname().machine))
+    refuse_calls(docker_filter(os.uname().machine))
     setpriv = shutil.which("setpriv") or "/usr/bin/setpriv"
     os.execv(setpriv, [setpriv, f"--bounding-set={_KEPT}", f"--inh-caps={_KEPT}", "--", *command])  # noqa: S606 - no shell is meant
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandbox_task.isolation.wall import WallError
-from tests.security.attacks import Attack, attempt, must_work
+from tests.security.attacks import Attack, attempt, must_work, python
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,12 @@ ATTACKS = [
     Attack("everybody's files", "cat {shared}/notes", "worker"),
     Attack("a drop for somebody else", "touch {shared}/drop && echo {mark} | rev", "worker"),
     Attack("a trap in everybody's directory", "ln -sfn /etc/passwd {shared}/trap && echo {mark} | rev", "worker"),
+    Attack(
+        "watching the supervisor's files",
+        python("libc.inotify_add_watch(libc.inotify_init(), b'{private}', 0xfff) > 0 and fired()"),
+    ),
+    Attack("attributes of the supervisor's files", python("os.setxattr('{private}/secret', 'user.x', b'x')\nfired()")),
+    Attack("the times of the supervisor's files", python("os.utime('{private}/secret', (1, 1))\nfired()")),
     Attack("the host's home", "cat {home}/*"),
     Attack("the host's accounts", "cat /etc/shadow | grep -q . && echo {mark} | rev"),
     Attack("a change of the system", "touch /usr/local/bin/x && rm /usr/local/bin/x && echo {mark} | rev"),
@@ -146,3 +152,17 @@ def test_the_temporary_directory_is_closed_to_others(wall: Wall, rooms: Rooms) -
         assert outside.stat().st_mode & 0o077 == 0
     else:
         assert not (outside / "trace").exists()
+
+
+def test_what_a_command_leaves_in_its_home_is_not_run_by_the_next(wall: Wall) -> None:
+    """Or the work could decide how its checks end."""
+    plant = "for f in .bashrc .profile .bash_profile .bash_login .zshenv; do echo 'echo planted' > ~/$f; done; "
+    plant += (
+        "mkdir -p ~/.local/bin ~/bin; for b in ~/.local/bin ~/bin; do printf '#!/bin/sh\\necho planted\\n' > $b/true2; "
+    )
+    plant += "chmod 755 $b/true2; done; export LD_PRELOAD=~/x.so PATH=~/bin:$PATH BASH_ENV=~/.bashrc"
+    said = bytearray()
+    wall.run(plant, timeout=20, on_output=lambda _: None)
+    wall.run("true2; sh -c true; bash -c true; echo ${LD_PRELOAD-unset}", timeout=20, on_output=said.extend)
+    assert b"planted" not in said
+    assert said.endswith(b"unset\n")

@@ -148,6 +148,16 @@ def test_no_trap_in_the_repository_is_sprung(
     assert not bait.sprung(left)
 
 
+def test_no_trap_is_sprung_when_all_are_laid_at_once(
+    repository: Repository, wall: Wall, rooms: Rooms, bait: Bait
+) -> None:
+    deliver(repository, wall)
+    plants = "; ".join(f"({trap.plant}) >/dev/null 2>&1" for trap in TRAPS if not trap.refused)
+    lay(wall, rooms, bait, Trap("all", f"{plants}; true"))
+    (bait.place / "fired").unlink(missing_ok=True)
+    assert not bait.sprung(go_on(repository, wall, bait.place / "diff"))
+
+
 @pytest.mark.parametrize("trap", TRAPS, ids=_name)
 def test_the_attack_works_without_a_wall(git_server: GitServer, bait: Bait, trap: Trap) -> None:
     """The same trap for a supervisor that runs git in the workspace."""
@@ -219,3 +229,24 @@ def test_nothing_of_the_work_can_be_hidden_from_the_diff(repository: Repository,
         "dir/b.txt",
         "new.txt",
     ]
+
+
+ODD_TREES = {
+    "pipes in the way": ("rm -r a.txt dir && mkfifo a.txt && mkdir dir && mkfifo dir/b.txt", "can't keep"),
+    "names that are no text": ("printf x > $'\\xff\\xfe' && mkdir $'d\\xc3' && printf x > $'d\\xc3/\\x01\\n'", None),
+    "files that nobody may read": ("echo x > closed && chmod 000 closed && mkdir shut && chmod 000 shut", None),
+}
+
+
+@pytest.mark.parametrize(("make", "complaint"), ODD_TREES.values(), ids=ODD_TREES)
+def test_a_tree_is_taken_or_it_is_said_why_not(
+    repository: Repository, wall: Wall, tmp_path: Path, make: str, complaint: str | None
+) -> None:
+    deliver(repository, wall)
+    wall.run(make, timeout=60, on_output=lambda _: None)
+    if complaint is None:
+        repository.write_diff(repository.take_tree(wall), tmp_path / "diff")
+        assert (tmp_path / "diff").stat().st_size
+    else:
+        with pytest.raises(RunError, match=complaint):
+            repository.take_tree(wall)

@@ -63,6 +63,11 @@ ATTACKS = [
         fired()
         """),
     ),
+    Attack("memory map", "grep -q . /proc/{pid}/maps && echo {mark} | rev"),
+    Attack("program", "readlink /proc/{pid}/exe && echo {mark} | rev"),
+    Attack("limits", "prlimit --pid {pid} --core=0:0 && echo {mark} | rev"),
+    Attack("processors", python("os.sched_setaffinity({pid}, os.sched_getaffinity({pid}))\nfired()")),
+    Attack("who dies first", "echo 1 > /proc/{pid}/oom_score_adj && echo {mark} | rev"),
     Attack("priority", "renice -n 19 -p {pid} && echo {mark} | rev"),
     Attack(
         "abstract Unix socket",
@@ -131,6 +136,12 @@ def test_the_attack_works_without_a_wall(
     no_wall: Callable[[Rights], NoWall], planted: dict[str, str], attack: Attack
 ) -> None:
     must_work(attempt(no_wall(attack.works_as), attack, planted), attack)
+
+
+def test_a_signal_to_everybody_reaches_nobody_outside(wall: Wall, planted: dict[str, str]) -> None:
+    wall.run("kill -9 -1", timeout=20, on_output=lambda _: None)
+    assert Path("/proc", planted["pid"], "environ").exists()
+    assert wall.run("true", timeout=20, on_output=lambda _: None).succeeded
 
 
 def test_whoever_looks_for_an_interpreter_as_the_worker_has_no_environment_of_ours(

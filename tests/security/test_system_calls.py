@@ -21,6 +21,12 @@ def _call(name: str, code: str, works_as: Rights = "worker") -> Attack:
 
 
 _NEW_USER = 0x10000000
+_TERMINAL = """
+import fcntl, pty
+leader, follower = pty.openpty()
+os.setsid() if os.fork() == 0 else (os.wait(), os._exit(0))
+fcntl.ioctl(follower, 0x540E, 0)
+"""
 ATTACKS = [
     Attack("user namespace by a command", "unshare --user true && echo {mark} | rev", "worker", kernel_may_refuse=True),
     _call("user namespace by unshare", f"call(272, 97, {_NEW_USER})"),
@@ -63,11 +69,14 @@ ATTACKS = [
     _call("kernel log", "call(103, 116, 10, 0, 0)", "supervisor"),
     _call("host name", "call_to(errno.EINVAL, 170, 161, b'x', -1)", "supervisor"),
     _call("clock", "call_to(errno.EINVAL, 227, 112, 0, struct.pack('qq', 0, -1))", "supervisor"),
-    _call(
-        "input for a terminal",
-        "import fcntl, pty\nleader, follower = pty.openpty()\n"
-        "os.setsid() if os.fork() == 0 else (os.wait(), os._exit(0))\n"
-        "fcntl.ioctl(follower, 0x540E, 0)\nfcntl.ioctl(follower, 0x5412, b'x')",
+    *(
+        _call(name, f"{_TERMINAL}call_to({error}, 16, 29, follower, ctypes.c_ulong({request}), b'x')")
+        for name, request, error in (
+            ("input for a terminal", "0x5412", "None"),
+            ("input for a terminal, by a number that the kernel cuts off", "0x5412 | 1 << 32", "None"),
+            ("input for the console", "0x541C", "errno.ENOTTY"),
+            ("input for the console, by a number that the kernel cuts off", "0x541C | 7 << 32", "errno.ENOTTY"),
+        )
     ),
     _call("vsock", "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)"),
     _call("packets", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)", "supervisor"),
@@ -113,6 +122,8 @@ ORDINARY = {
     "git": "rm -rf r && git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x",
     "a compiler": "echo 'int main() { return 0; }' > a.c && gcc -fsanitize=address a.c -o a && ./a",
     "node": 'node -e \'require("os").networkInterfaces(); new (require("worker_threads").Worker)("1", {eval: true})\'',
+    "moving a file to another directory": 'python3 -c \'import os; os.makedirs("m/a", exist_ok=True); '
+    'open("m/f", "w").close(); os.rename("m/f", "m/a/f")\'',
     "npm": "npm --version",
     "java": "java -version",
     "a pseudo-terminal": "script -qec 'stty size' /dev/null",

@@ -48,6 +48,9 @@ def run(
     trust: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="What it asks you about first: strict, balanced or trusted.")
     ] = None,
+    egress: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", help="A host that commands may reach; several: repeat it.")
+    ] = None,
     as_json: JsonOption = False,
     follow_run: Annotated[bool, typer.Option("--follow/--no-follow", help="Stay and show what happens.")] = True,
     deltas: DeltasOption = False,
@@ -80,6 +83,7 @@ def run(
             timeoutSeconds=timeout,
             gate_mode=gate,
             trustLevel=trust,
+            egress=egress,
         )
         started = api.start(body, headers=_headers(idempotency_key))
         if not follow_run:

@@ -37,7 +37,7 @@ class Options(Model):
     checks: tuple[Check, ...] = Field(default=(), max_length=limits.MAX_CHECKS)
     gate: GateMode | None = None
     setup: tuple[str, ...] = ()
-    egress: tuple[str, ...] = ()
+    egress: tuple[str, ...] = Field(default=(), max_length=limits.MAX_LIST_ITEMS)
     instructions: str = ""
     review: Literal["comment", "request_changes"] = "comment"
     follow_ci: bool = False

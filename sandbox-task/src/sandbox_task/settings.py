@@ -45,7 +45,7 @@ class Settings(Model):
     sandbox_tools_dir: Path | None = None
     sandbox_work_dir: Path | None = None
     worker_uid: int = 10002
-    egress_allowed: tuple[str, ...] = ("*",)
+    egress_allowed: tuple[str, ...] = ()
     egress_private: tuple[str, ...] = ()
     egress_registries: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     approval_wait_seconds: int = limits.APPROVAL_WAIT_SECONDS

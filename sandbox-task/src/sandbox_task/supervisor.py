@@ -205,9 +205,9 @@ class Supervisor:
             inbox=inbox,
             checkpoints=checkpoints,
             gateway=gateway,
-            find_policy=partial(policy_for_run, self._settings, environ=os.environ),
+            find_policy=partial(policy_for_run, self._settings, spec.egress, environ=os.environ),
             publisher=self._publisher(spec, wall),
-            approvals=self._approvals(spec, wall, allowance, inbox),
+            approvals=self._approvals(spec, wall, allowance, inbox, gateway),
             github=github,
             left_off=left_off,
         )
@@ -229,7 +229,7 @@ class Supervisor:
             self._redactor,
         )
 
-    def _approvals(self, spec: RunSpec, wall: Wall, allowance: Allowance, inbox: Inbox) -> Approvals:
+    def _approvals(self, spec: RunSpec, wall: Wall, allowance: Allowance, inbox: Inbox, gateway: Gateway) -> Approvals:
         run_id, attempt = self._settings.run_id, self._settings.attempt
         return Approvals(
             run_id,
@@ -241,6 +241,7 @@ class Supervisor:
             announce=Asking(self._services.runs, run_id, attempt, self._reporter, self._redactor),
             now=self._services.clock.now,
             wait_seconds=self._settings.approval_wait_seconds,
+            may_open=gateway.may_ask_for,
         )
 
     def _publisher(self, spec: RunSpec, wall: Wall) -> Publisher:

@@ -220,6 +220,7 @@ class Work:
             sessions=sessions,
             inbox=self.inbox,
             exists=files.__contains__,
+            gateway=self.gateway,
         )
         shown = self.left_off.instructions_shown if self.left_off else ()
         self.nested = NestedInstructions(repository, root=self.wall.workspace, shown=shown)

@@ -179,6 +179,12 @@ def test_every_option_is_taken_in_both_spellings_wherever_it_stands(
     assert getattr(spec(bodies[place]), field) == value
 
 
+def test_hosts_are_named_or_named_by_what_they_are_below() -> None:
+    hosts = ("a.example", "*.b.example", "A.c.example:8443")
+    assert spec({"task": "x", "egress": list(hosts)}).egress == hosts
+    assert spec({"task": "x", "options": {"egress": ["d.example"]}}).egress == ("d.example",)
+
+
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     assert spec({"task": "x", "timeoutSeconds": 60.0}).timeout_seconds == 60
 
@@ -248,6 +254,15 @@ def test_nothing_is_committed_if_anything_says_no(options: dict[str, Any], commi
         ({"task": "x", "callback_url": "http://example.com"}, ["callback_url"]),
         ({"task": "x", "callback_url": "https://user:pw@example.com"}, ["callback_url"]),
         ({"task": "x", "allowed_tools": ["a b"]}, ["allowed_tools.0"]),
+        *(
+            ({"task": "x", "egress": [host]}, ["egress.0"])
+            for host in (
+                *("*", "*.com", "localhost", "10.0.0.1", "[::1]", "1.2.3.4:443", "0x7f.1", "https://a.example", "a..b"),
+                *("a.example/x", "a.example:0", "a.example:65536", "a b.example", "-a.example", "a.example\n", ""),
+                f"{'a' * 63}." * 5 + "example",
+            )
+        ),
+        ({"task": "x", "egress": ["a.example"] * 101}, ["egress"]),
         ({"task": "x", "model": "--help"}, ["model"]),
         ({"task": "\ud800"}, ["task"]),
         ({"task": "x", "timeoutSeconds": 60, "timeout_seconds": 60}, ["timeout_seconds"]),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox_task.agent.policy.assess import assess, needs_approval_for_host
+from sandbox_task.agent.policy.assess import assess
 from sandbox_task.model.port import ToolCall
 
 if TYPE_CHECKING:
@@ -170,10 +170,21 @@ def test_what_only_reads_is_never_asked_about(tool: str) -> None:
     assert assess(ToolCall(id="1", name=tool, arguments={"path": "/"}), "strict") is None
 
 
-def test_a_host_is_asked_about_unless_it_is_listed_or_the_run_is_trusted() -> None:
-    assert needs_approval_for_host("x.example", "trusted", ()) is None
-    assert needs_approval_for_host("x.example", "balanced", {"x.example"}) is None
-    assert needs_approval_for_host("x.example", "balanced", {"y.example"}) is not None
+@pytest.mark.parametrize(
+    ("trust", "open_hosts", "kind"),
+    [
+        ("trusted", set(), None),
+        ("balanced", {"x.example"}, None),
+        ("balanced", set(), "network:x.example"),
+        ("strict", set(), "network:x.example"),
+    ],
+)
+def test_a_host_is_asked_about_unless_asking_changes_nothing_or_the_run_is_trusted(
+    trust: TrustLevel, open_hosts: set[str], kind: str | None
+) -> None:
+    call = ToolCall(id="1", name="request_network", arguments={"host": "X.example", "reason": "r"})
+    risk = assess(call, trust, may_ask=lambda host: host.lower() not in open_hosts)
+    assert (risk and risk.kind) == kind
 
 
 ARGVS = [

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sandbox_task.isolation.confinement.bpf import decode
-from sandbox_task.isolation.confinement.filter import base_filter, namespaces_refused
+from sandbox_task.isolation.confinement.filter import base_filter
 from sandbox_task.isolation.confinement.syscalls import MACHINES, NUMBERS
 from sandbox_task.isolation.wall import WallError
+from tests.security.docker_profile import docker_filter
 from tests.unit.sandbox.bpf_machine import verdict
 
 HEADER = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")
@@ -123,16 +124,24 @@ def test_the_second_interface_of_x86_does_not_exist() -> None:
     assert verdict(program, architecture=MACHINES["x86_64"].audit_architecture, number=x32_ptrace) == ENOSYS
 
 
-def test_a_container_s_own_filter_refuses_namespaces_and_nothing_else(machine: str) -> None:
-    program, known = decode(namespaces_refused(machine)), MACHINES[machine]
+def test_the_container_that_is_played_refuses_what_docker_refuses(machine: str) -> None:
+    program, known = decode(docker_filter(machine)), MACHINES[machine]
 
     def said(name: str, *arguments: int) -> str:
         number = NUMBERS[name][known.column]
         assert number is not None
         return verdict(program, architecture=known.audit_architecture, number=number, arguments=arguments)
 
-    assert [said("unshare", 0x10000000), said("clone", 0x10000000), said("mount")] == [EPERM] * 3
-    assert [said("ptrace"), said("keyctl"), said("clone", FORK)] == ["allow"] * 3
+    assert {said("clone", 0x10000000), said("socket", socket.AF_VSOCK), said("personality", 0x0040000)} == {EPERM}
+    refused = ("unshare", "setns", "mount", "keyctl", "add_key", "bpf", "perf_event_open", "userfaultfd", "kcmp")
+    more = ("io_uring_setup", "pidfd_getfd", "fsopen", "open_by_handle_at")
+    assert {said(name) for name in (*refused, *more)} == {EPERM}
+    assert said("clone3") == ENOSYS
+    assert {said("ptrace"), said("seccomp", 1, 8), said("clone", FORK), said("socket", socket.AF_INET)} == {"allow"}
+    landlock, pidfd_open, first_unlisted = 444, 434, 452
+    numbers = (landlock, pidfd_open, first_unlisted)
+    verdicts = [verdict(program, architecture=known.audit_architecture, number=number) for number in numbers]
+    assert verdicts == ["allow", "allow", EPERM]
 
 
 def test_a_program_ends_in_a_verdict_and_fits_the_kernel(machine: str) -> None:

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox_task.isolation import processes
 from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.launch import open_rooms
+from sandbox_task.isolation.processes import knows_scopes
 from sandbox_task.isolation.wall import WallError
 from tests.unit.sandbox.behind_wall import NAP, OTHER_NAP, Background, outcome, processes_with, said, wait_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Completed, Wall
 
@@ -196,3 +204,71 @@ def test_a_fork_bomb_is_ended_by_the_timeout(wall: Wall) -> None:
     assert completed.ended_by in {"timeout", "itself"}
     assert processes_with(NAP) == []
     assert said(wall, "echo on") == "on\n"
+
+
+RUNNER = """
+import os, time
+last = time.time() + 20  # so that a test that fails leaves nobody behind
+for _ in range(3):
+    os.fork()
+beat = os.open("beat", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+while time.time() < last:
+    os.write(beat, b"x")
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+"""
+WAKER = "while :; do kill -CONT -1; done"
+
+
+def _stands_still(beat: Path) -> bool:
+    """Nobody writes to it: who forks and leaves without pause is not seen in /proc."""
+    before = beat.stat().st_size
+    time.sleep(0.1)
+    return beat.stat().st_size == before
+
+
+@pytest.mark.parametrize("helper", ["", f"({WAKER}) & ({WAKER}) &"], ids=["alone", "with others that wake it"])
+def test_nobody_outruns_the_end_by_forking_and_leaving(wall: Wall, rooms: Rooms, helper: str) -> None:
+    wall.write_file("runner.py", RUNNER.encode())
+    command = f"{helper} python3 runner.py & until [ -s beat ]; do sleep 0.01; done"
+    assert said(wall, command) == ""
+    assert not _stands_still(rooms.workspace / "beat")
+    wall.end_all()
+    assert _stands_still(rooms.workspace / "beat")
+
+
+def test_nobody_outruns_the_end_of_its_own_command(wall: Wall, rooms: Rooms) -> None:
+    kept = Background(wall, NAP)
+    wall.write_file("runner.py", RUNNER.encode())
+    command = "python3 runner.py & until [ -s beat ]; do sleep 0.01; done; sleep 1000"
+    assert outcome(wall, command, timeout=1)[0].ended_by == "timeout"
+    assert _stands_still(rooms.workspace / "beat")
+    assert kept.process.wait(0) is None
+
+
+def test_nobody_outruns_the_wall_by_killing_the_executor_first(wall: Wall, rooms: Rooms) -> None:
+    if not knows_scopes():
+        pytest.skip("this kernel can't keep the broker from B")
+    wall.write_file("runner.py", RUNNER.encode())
+    command = "python3 runner.py & until [ -s beat ]; do sleep 0.01; done; kill -9 $(ps -o ppid= -p $PPID); sleep 1000"
+    assert outcome(wall, command)[0].ended_by == "wall_lost"
+    assert said(wall, "echo on") == "on\n"
+    assert _stands_still(rooms.workspace / "beat")
+
+
+def test_where_the_kernel_knows_no_scopes_all_that_has_the_worker_s_user_id_is_ended(
+    open_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a user of its own: on this machine there may be other workers."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may become another user")
+    rooms, nobody_else = open_rooms(open_dir / "sandbox", 10_077), 10_077
+    wall = put_up_wall("uid", rooms, tools=None, worker_uid=nobody_else)
+    monkeypatch.setattr(processes, "knows_scopes", lambda: False)
+    runner = ["/usr/bin/python3", "-c", RUNNER]
+    with subprocess.Popen(runner, cwd=rooms.workspace, user=nobody_else, group=nobody_else, extra_groups=[]) as first:
+        first.wait()
+    wait_for("the start", rooms.workspace / "beat")
+    wall.close()
+    assert _stands_still(rooms.workspace / "beat")

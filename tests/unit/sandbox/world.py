@@ -86,6 +86,7 @@ class World:
     stop: Stop = field(default_factory=Stop)
     attempt: int = 1
     approval_wait_seconds: int = 0
+    egress_allowed: tuple[str, ...] = ()
     exit_code: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     tokens: RepositoryTokens | None = None
@@ -170,5 +171,6 @@ class World:
             sandpiper_sandbox=self.backend,
             sandbox_tools_dir=self.tools,
             approval_wait_seconds=self.approval_wait_seconds,
+            egress_allowed=self.egress_allowed,
             **self.settings,
         )

@@ -10,6 +10,7 @@ MAX_NAME_CHARS = 200  # branches, models, repositories; git itself stops at 255 
 MAX_USER_CHARS = 255  # OpenID Connect's own; users and organizations are keys of the database
 MAX_URL_CHARS = 2_048
 MAX_LIST_ITEMS = 100
+MAX_HOST_CHARS = 261  # 253 of a name, `*.` and `:65535`
 MAX_COMMIT_MESSAGE_CHARS = 5_000
 MAX_OUTPUT_TOKENS = 200_000
 MAX_COST_USD = 1_000
@@ -101,6 +102,7 @@ MAX_READ_BYTES = 256 * 1024
 MAX_SEARCH_CONTEXT = 20
 PARALLEL_CALLS = 4  # read-only ones of one turn
 MAX_BACKGROUND = 8
+INPUT_SECONDS = 5  # for a program to take it
 
 # Of what commands said, for the model to read by range; the log has all of it
 KEPT_OUTPUT_BYTES = 64 * 1024**2
@@ -201,6 +203,7 @@ WALL_PROCESSES = 4_096
 WALL_OPEN_FILES = 4_096
 WALL_FILE_BYTES = 4 * 1024**3
 WALL_CPU_SECONDS = 2 * MAX_COMMAND_SECONDS  # of one process
+TERMINAL_ROWS, TERMINAL_COLUMNS = 40, 120  # of a command that asks for a terminal
 WALL_TEMPORARY_BYTES = 2 * 1024**3  # of each place that is kept in memory
 WALL_DISK_BYTES = 12 * 1024**3  # workspace, home and temporary files; Fargate has 20 GB, of which the image takes one
 WALL_DISK_RESERVE_BYTES = 512 * 1024**2  # what commands leave to the supervisor's log, diff and git directory

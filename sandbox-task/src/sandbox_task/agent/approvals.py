@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.agent.policy.assess import assess
+from sandbox_task.isolation.egress.hosts import parse_host
 from sandbox_task.suspension import Suspended
 from sandpiper import limits
 from sandpiper.models.run import ApprovalRequest
@@ -31,7 +32,8 @@ _NOTE = "\nTheir note: {note}"
 
 @dataclass
 class Approvals:
-    """`announce` puts a request, and the id of its call, where people find it; it returns what they see."""
+    """`announce` puts a request, and the id of its call, where people find it; it returns what they see.
+    `may_open`: whether a host is closed and a person's word would open it."""
 
     run_id: str
     trust: TrustLevel
@@ -42,11 +44,12 @@ class Approvals:
     announce: Callable[[ApprovalRequest, str], ApprovalRequest]
     now: Callable[[], datetime]
     wait_seconds: float = limits.APPROVAL_WAIT_SECONDS
+    may_open: Callable[[str, int], bool] = lambda _host, _port: False
     _waited: float = field(default=0.0, init=False)
 
     def risk_of(self, call: ToolCall) -> Risk | None:
         """What has to be asked about: nothing that was approved for the rest of the run."""
-        risk = assess(call, self.trust, workspace=self.workspace)
+        risk = assess(call, self.trust, workspace=self.workspace, may_ask=self._may_ask)
         return None if risk is None or self.inbox.allows(risk.kind) else risk
 
     def refusal(self, call: ToolCall, shown: Mapping[str, Any]) -> str | None:
@@ -60,6 +63,13 @@ class Approvals:
             return None
         note = answer.data.get("note")
         return _REJECTED + (_NOTE.format(note=note) if note else "")
+
+    def _may_ask(self, host: str) -> bool:
+        """Nobody is asked about what is open, what stays closed whatever they say, or what is no host."""
+        try:
+            return self.may_open(*parse_host(host))
+        except ValueError:
+            return False
 
     def _ask(self, approval_id: str, call: ToolCall, shown: Mapping[str, Any], risk: Risk) -> ControlRequest:
         request = ApprovalRequest(

@@ -31,17 +31,17 @@ from sandbox_task.isolation.processes import (
     adopt_orphans,
     close_to_others,
     descendants,
-    everything_else,
-    others,
+    knows_scopes,
     processes,
     send_signal,
-    stands_still,
+    signal_all,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 KILL_ROUNDS = 500
+FREEZE_ROUNDS = 100
 MOST_SPARE = 4
 
 
@@ -54,7 +54,7 @@ class Executor:
 
     def __init__(self, sock: socket.socket, *, own_namespace: bool) -> None:
         self.sock = sock
-        self.own_namespace = own_namespace
+        self.is_apart = own_namespace or knows_scopes()  # what it signals can be nobody else's
         self.selector = selectors.DefaultSelector()
         self.keepers: dict[int, int] = {}  # id of the request that started the command -> pid
         self.spare: list[tuple[int, socket.socket]] = []  # those without a command
@@ -161,9 +161,8 @@ class Executor:
         """Everything stands still until `release`; a keeper without a command does so by itself."""
         for _ in range(KILL_ROUNDS):
             spare = {pid for pid, _ in self.spare}
-            found = others() if self.own_namespace else descendants(os.getpid())
-            self.held = [process for process in found if process.pid not in spare]
-            moving = [process for process in self.held if not stands_still(process)]
+            self.held = [process for process in descendants(os.getpid()) if process.pid not in spare]
+            moving = [process for process in self.held if not process.is_frozen]
             if not moving:
                 return {"held": len(self.held)}
             send_signal(moving, signal.SIGSTOP)
@@ -195,24 +194,35 @@ class Executor:
         return {"ok": True}
 
     def kill_all(self) -> None:
-        self.end(everything_else if self.own_namespace else lambda: descendants(os.getpid()))
+        if self.is_apart:
+            signal_all(signal.SIGKILL)
+        self.end(lambda: descendants(os.getpid()))
 
     def end(self, find: Callable[[], list[Process]]) -> None:
-        """Until nothing of it is left. What is frozen keeps its place among the processes that B may have, so that a
-        fork bomb can't refill them while they are being killed."""
+        """Until nothing of it is left. Who forks and leaves without pause is never there when /proc is read: so all
+        stand still while it is."""
         for _ in range(KILL_ROUNDS):
+            if not self.freeze():
+                signal_all(signal.SIGKILL)  # somebody wakes the others: then it costs all of them
             alive = find()
+            for process in alive:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, signal.SIGKILL)
+            signal_all(signal.SIGCONT)
             if not alive:
                 return
-            frozen: set[int] = set()
-            while not frozen.issuperset(process.pid for process in alive):
-                frozen |= {process.pid for process in alive}
-                send_signal(alive, signal.SIGSTOP)
-                alive = find()
-            send_signal(alive, signal.SIGKILL)
             self.reap()
             time.sleep(0.002)
         raise Refused("some processes can't be ended")
+
+    def freeze(self) -> bool:
+        """Whether everything below this process stands still."""
+        for _ in range(FREEZE_ROUNDS):
+            signal_all(signal.SIGSTOP)
+            if all(process.is_frozen for process in descendants(os.getpid())):
+                return True
+            time.sleep(0.001)
+        return False
 
     def orphans(self) -> list[Process]:
         """What is below this process without a keeper in between."""

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sandbox_task.isolation import processes
 from sandbox_task.isolation.channel import Channel
+from sandbox_task.isolation.launch import in_terminal
 from sandbox_task.isolation.running import Running
 from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError
 from sandpiper import limits
@@ -51,8 +52,9 @@ class ExecutorWall:
         timeout: float,
         on_output: OutputSink,
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Completed:
-        running = self._begin(command, cwd, on_output, stdin)
+        running = self._begin(self._command(command, cwd, terminal=terminal), on_output, stdin)
         try:
             return running.follow(timeout=timeout)
         finally:
@@ -66,8 +68,9 @@ class ExecutorWall:
         on_output: OutputSink,
         on_end: Callable[[], None],
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Process:
-        running = self._begin(command, cwd, on_output, stdin)
+        running = self._begin(self._command(command, cwd, terminal=terminal), on_output, stdin)
         self._in_background.add(running)
 
         def ended() -> None:
@@ -128,12 +131,14 @@ class ExecutorWall:
             self._kill_strays()
         self._await_background()
 
-    def _begin(self, command: str, cwd: str, on_output: OutputSink, stdin: IO[bytes] | None) -> Running:
-        fields = {
-            "argv": [_SHELL, "-c", command],
-            "cwd": str(Path(self.workspace, cwd)),
-            "env": self._launch.env,
-        }
+    def _command(self, command: str, cwd: str, *, terminal: bool) -> dict[str, Any]:
+        fields = {"argv": [_SHELL, "-c", command], "cwd": str(Path(self.workspace, cwd)), "env": self._launch.env}
+        if not terminal:
+            return fields
+        size = (limits.TERMINAL_ROWS, limits.TERMINAL_COLUMNS)
+        return {**fields, "env": in_terminal(self._launch.env), "terminal": size}
+
+    def _begin(self, fields: Mapping[str, Any], on_output: OutputSink, stdin: IO[bytes] | None) -> Running:
         channel = self._standing()
         output, theirs = os.pipe2(os.O_CLOEXEC)
         os.fchmod(theirs, 0o666)  # it is A's, and whoever writes to /dev/stderr opens it anew as B
@@ -170,6 +175,8 @@ class ExecutorWall:
         """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
         if self._launch.own_namespace:
             return
+        if not processes.knows_scopes():  # then no broker could see to it, and /proc does not show all
+            subprocess.run(self._launch.end_worker, env={}, cwd="/", capture_output=True, check=False)
         deadline = time.monotonic() + limits.KILL_SECONDS
         while (strays := _strays()) and time.monotonic() < deadline:
             processes.send_signal(strays, signal.SIGSTOP)

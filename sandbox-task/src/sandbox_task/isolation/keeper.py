@@ -5,15 +5,45 @@ Given to the interpreter behind the wall as text, as the executor is (see there)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import struct
 import subprocess
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from sandbox_task.isolation.processes import adopt_orphans
+from sandbox_task.isolation.terminal import Attendant, attend, open_terminal, take_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+too_early: list[int] = []
+
+
+class Started(NamedTuple):
+    command: int
+    attendant: Attendant | None  # who has the other side of its terminal, if it has one
+
+    def interrupt(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
+            if self.attendant is None:
+                os.killpg(self.command, signal.SIGINT)
+            else:
+                self.attendant.interrupt()
+
+    def wait(self) -> int:
+        ended, status = 0, 0
+        while ended != self.command:
+            ended, status = os.wait()
+        return status
+
+    def finish(self) -> None:
+        if self.attendant is not None:
+            with contextlib.suppress(ChildProcessError):  # it may have been killed
+                self.attendant.finish()
 
 
 def new_keeper() -> tuple[int, socket.socket]:
@@ -41,7 +71,7 @@ def keep(line: socket.socket) -> NoReturn:
         adopt_orphans()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, nothing)
+        signal.signal(signal.SIGINT, remember)
         # The socket to A above all: while a copy of it is open, A does not notice that the executor is gone.
         os.closerange(3, line.fileno())
         os.closerange(line.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
@@ -57,18 +87,20 @@ def keep_one(line: socket.socket) -> bool:
     """Whether this one is free for the next."""
     message, fds = receive(line)
     try:
-        pid = start(message, fds)
-    except (OSError, ValueError) as error:
+        started = start(message, fds)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
         line.sendall(json.dumps({"error": words(error), "free": True}).encode())
         return True
     finally:
         for fd in fds:
             os.close(fd)
-    signal.signal(signal.SIGINT, lambda *_: os.killpg(pid, signal.SIGINT))
-    ended, status = 0, 0
-    while ended != pid:
-        ended, status = os.wait()
-    signal.signal(signal.SIGINT, nothing)
+    signal.signal(signal.SIGINT, started.interrupt)
+    if too_early:
+        started.interrupt()
+    status = started.wait()
+    signal.signal(signal.SIGINT, remember)
+    too_early.clear()
+    started.finish()
     free = not has_children()
     line.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status), "free": free}).encode())
     return free
@@ -86,17 +118,35 @@ def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
     return json.loads(body), fds
 
 
-def start(message: dict[str, Any], fds: list[int]) -> int:
+def start(message: dict[str, Any], fds: list[int]) -> Started:
+    if "terminal" not in message:
+        return Started(spawn(message, fds[1] if len(fds) > 1 else subprocess.DEVNULL, fds[0]), None)
+    leader, follower = open_terminal(*message["terminal"])
+    attendant = None
+    try:
+        attendant = attend(leader, *fds[:2])
+        return Started(spawn(message, follower, follower, before=take_terminal), attendant)
+    except BaseException:
+        if attendant is not None:
+            attendant.finish()
+        raise
+    finally:
+        os.close(leader)
+        os.close(follower)
+
+
+def spawn(message: dict[str, Any], source: int, target: int, before: Callable[[], None] | None = None) -> int:
     child = subprocess.Popen(
         message["argv"],
         cwd=message["cwd"],
         env=message["env"],
-        stdin=fds[1] if len(fds) > 1 else subprocess.DEVNULL,
-        stdout=fds[0],
-        stderr=fds[0],
+        stdin=source,
+        stdout=target,
+        stderr=target,
         start_new_session=True,
+        preexec_fn=before,  # noqa: PLW1509 - there are no threads here
     )
-    child.returncode = 0  # waited for by `keep_one`, never by Popen
+    child.returncode = 0  # waited for by `Started`, never by Popen
     return child.pid
 
 
@@ -109,8 +159,10 @@ def has_children() -> bool:
     return True
 
 
-def nothing(*_: object) -> None:
-    """A handler, because what is ignored would be ignored by the commands, too."""
+def remember(number: int, _frame: object) -> None:
+    """An interrupt for a command that is only just being started. A handler in any case: what is ignored would be
+    ignored by the commands, too."""
+    too_early.append(number)
 
 
 def words(error: Exception) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_task.isolation import executor, keeper, processes
+from sandbox_task.isolation import executor, keeper, processes, terminal
 from sandbox_task.isolation.confinement import inside
 from sandbox_task.isolation.text import as_text
 from sandbox_task.isolation.wall import WallError
@@ -41,6 +41,7 @@ class Launch:
     workspace: str
     own_namespace: bool
     take_over: Callable[[socket.socket], None] | None = None  # what comes ahead of the executor's first words
+    end_worker: tuple[str, ...] = ()  # ends everything that has B's user id, at one moment
 
 
 def open_rooms(root: Path, worker_uid: int) -> Rooms:
@@ -79,6 +80,11 @@ def worker_environment(*, home: str, temporary: str, tools: Path | None) -> dict
     }
 
 
+def in_terminal(environment: dict[str, str]) -> dict[str, str]:
+    """For a command that has a terminal: there is somebody to talk to."""
+    return {**{name: value for name, value in environment.items() if name != "CI"}, "TERM": "xterm-256color"}
+
+
 def drop_to(worker_uid: int) -> list[str]:
     """Become B for good. The bounding set needs a right that only root has; no_new_privs makes up for it."""
     everything = ["--bounding-set=-all"] if os.geteuid() == 0 else []
@@ -105,7 +111,7 @@ def _executor_source(confinement: Confinement, before: str) -> str:
     """The executor as one text: B can't be expected to be able to read our files."""
     confine = f"{as_text(inside)}module.confine({confinement.as_data()!r})\n"
     run = Path(executor.__file__).read_text(encoding="utf-8")
-    return f"{as_text(processes, keeper)}{before}{confine}exec({run!r})"
+    return f"{as_text(processes, terminal, keeper)}{before}{confine}exec({run!r})"
 
 
 def needed_places(tools: Path | None) -> set[Path]:

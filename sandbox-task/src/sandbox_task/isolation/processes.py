@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import signal
+import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+ASK_FOR_VERSION, BENEATH = 1, 1
+MOVE_FILES = 1 << 13
+SCOPES_SINCE = 6  # of Landlock
+SCOPE_OF_SIGNALS = 2
 LIBC = ctypes.CDLL(None)
 
 
@@ -23,6 +28,13 @@ class Process(NamedTuple):
     pid: int
     parent: int
     group: int
+    state: str
+
+    @property
+    def is_frozen(self) -> bool:
+        """Told to stop, it does nothing more: it stands still, is over, or is held by the kernel until it does either
+        (the parent of a process that is to become another program is held until that has happened)."""
+        return self.state in "TtXZD"
 
 
 def processes(*, ended: bool = False) -> Iterator[Process]:
@@ -30,9 +42,9 @@ def processes(*, ended: bool = False) -> Iterator[Process]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, parent, group = file.read().rpartition(b")")[2].split()[:3]
-                if (state == b"Z") == ended:
-                    yield Process(int(name), int(parent), int(group))
+                state, parent, group = file.read().decode("ascii", "replace").rpartition(")")[2].split()[:3]
+                if (state == "Z") == ended:
+                    yield Process(int(name), int(parent), int(group), state)
 
 
 def descendants(root: int) -> list[Process]:
@@ -48,25 +60,30 @@ def descendants(root: int) -> list[Process]:
     return found
 
 
-def everything_else() -> list[Process]:
-    """In a pid namespace of its own: all but the namespace's init and this process. One signal reaches them at once."""
+def signal_all(number: int) -> None:
+    """Everything that this process may signal, but itself, at one moment: nobody can be born past it. That is the pid
+    namespace, or what a scope of Landlock leaves; without either, all that has this user id."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(-1, signal.SIGKILL)
-    return others()
+        os.kill(-1, number)
 
 
-def others() -> list[Process]:
-    """In a pid namespace of its own: all but the namespace's init and this process."""
-    return [process for process in processes() if process.pid not in (1, os.getpid())]
+def knows_scopes() -> bool:
+    return int(LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_FOR_VERSION)) >= SCOPES_SINCE
 
 
-def stands_still(process: Process) -> bool:
-    """Stopped, or gone."""
-    try:
-        with open(f"/proc/{process.pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"T", b"Z", b"X")
-    except OSError:
-        return True
+def scope_signals() -> None:
+    """From here on this process and all that it starts reach nobody else by signals, where the kernel knows how.
+
+    Moving files from one directory to another is what every ruleset forbids unless it says otherwise."""
+    rules = (ctypes.c_uint64 * 3)(MOVE_FILES, 0, SCOPE_OF_SIGNALS)
+    ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
+    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
+    everywhere = struct.pack("=Qi", MOVE_FILES, root)
+    added = LIBC.syscall(ADD_RULE, ruleset, BENEATH, everywhere, 0)
+    if ruleset < 0 or added or LIBC.syscall(RESTRICT_SELF, ruleset, 0):
+        raise OSError("the signals of commands can't be held back")
+    os.close(root)
+    os.close(ruleset)
 
 
 def send_signal(targets: list[Process], number: int) -> None:

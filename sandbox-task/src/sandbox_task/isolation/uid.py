@@ -37,7 +37,8 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
     argv = [*become, *executor]
     environment = worker_environment(home=str(rooms.home), temporary=confined.temporary, tools=tools)
     env = {**environment, **passage.env}
-    return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False)
+    end_worker = (*become, "/bin/sh", "-c", "kill -9 -1")
+    return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False, end_worker=end_worker)
 
 
 def _python_for(become: list[str]) -> str:

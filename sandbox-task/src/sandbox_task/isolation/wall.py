@@ -68,8 +68,11 @@ class Wall(Protocol):
         timeout: float,
         on_output: OutputSink,
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Completed:
-        """Run a shell command in `cwd` of the workspace. At `timeout` it is killed, and everything that it started."""
+        """Run a shell command in `cwd` of the workspace. At `timeout` it is killed, and everything that it started.
+
+        With `terminal` it has one of its own: `stdin` is what is typed there, and its end is Ctrl-D."""
 
     def start(
         self,
@@ -79,6 +82,7 @@ class Wall(Protocol):
         on_output: OutputSink,
         on_end: Callable[[], None],
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Process:
         """The same in the background. `on_output` and, at last, `on_end` are called by a thread of its own."""
 

@@ -49,7 +49,7 @@ class Taking:
         else:
             if refresh:
                 _refresh(self.git)
-            self.git.run("add", "--all", "--", ":/")
+            _add(self.git, "--all")
         return self._checked(self.git.text("write-tree"))
 
     def take_contents(self) -> str | None:
@@ -81,9 +81,17 @@ def _stage_narrowed(git: Git, base_tree: str, narrowing: Narrowing) -> None:
     """What is in the workspace is taken from wherever it is; what is not there is deleted only inside of the paths."""
     git.run("read-tree", base_tree)
     _refresh(git)
-    git.run("add", "--ignore-removal", "--", ":/")
+    _add(git, "--ignore-removal")
     deleted = git.run("ls-files", "--deleted", "-z", "--", *narrowing.pathspecs())
     git.run("update-index", "--force-remove", "-z", "--stdin", stdin=deleted)
+
+
+def _add(git: Git, how: str) -> None:
+    try:
+        git.run("add", how, "--", ":/")
+    except GitError as error:  # a pipe in the place of a file, a path that is too long, …
+        complaint = printable(error.complaint)[: limits.WALL_ERROR_CHARS]
+        raise RunError("repository_error", f"The work holds files that git can't keep: {complaint}") from error
 
 
 def _with_submodules(git: Git, base_tree: str, tree: str) -> str:

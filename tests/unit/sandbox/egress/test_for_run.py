@@ -18,7 +18,7 @@ def settings(**variables: str) -> Settings:
 
 def test_a_run_reaches_its_registries_its_github_and_what_it_asks_for() -> None:
     given = settings(EGRESS_REGISTRIES='{"rust": ["crates.example"]}', GITHUB_URL="https://github.example")
-    policy = policy_for_run(given, paths=["Cargo.toml"], egress=["api.example"], environ=NO_CLIENTS)
+    policy = policy_for_run(given, requested=["api.example"], paths=["Cargo.toml"], egress=[], environ=NO_CLIENTS)
     hosts = ("crates.example", "github.example", "api.example")
     assert [policy.refusal(host, 443) for host in hosts] == [None, None, None]
     assert policy.refusal("elsewhere.example", 443)
@@ -26,10 +26,30 @@ def test_a_run_reaches_its_registries_its_github_and_what_it_asks_for() -> None:
 
 def test_the_operators_list_is_the_most_that_there_is() -> None:
     given = settings(EGRESS_ALLOWED="a.example, *.b.example", EGRESS_PRIVATE="10.0.0.0/8,c.example")
-    policy = policy_for_run(given, paths=[], egress=["a.example", "x.example"], environ=NO_CLIENTS)
+    policy = policy_for_run(given, requested=["x.example"], paths=[], egress=["a.example"], environ=NO_CLIENTS)
     assert policy.refusal("a.example", 443) is None
     assert policy.refusal("x.example", 443)
     assert policy.refusal("github.com", 443)
+
+
+def test_what_a_repository_asks_for_opens_nothing_unless_the_operator_has_set_a_bound() -> None:
+    asked = {"requested": ["person.example"], "paths": [], "egress": ["repository.example"], "environ": NO_CLIENTS}
+    by_default = policy_for_run(settings(), **asked)  # type: ignore[arg-type]
+    assert by_default.refusal("person.example", 443) is None
+    assert "the operator does not allow" in str(by_default.refusal("repository.example", 443))
+    bounded = policy_for_run(settings(EGRESS_ALLOWED="*"), **asked)  # type: ignore[arg-type]
+    assert [bounded.refusal(f"{who}.example", 443) for who in ("person", "repository")] == [None, None]
+
+
+def test_a_person_opens_one_host_and_never_more_than_the_operator_allows() -> None:
+    closed = policy_for_run(settings(), (), paths=[], egress=[], environ=NO_CLIENTS)
+    opened = closed.opened("a.example", 443)
+    assert [bool(policy.refusal("a.example", 443)) for policy in (closed, opened)] == [True, False]
+    assert opened.refusal("b.example", 443)
+    assert opened.refusal("a.example", 8443)
+    bounded = policy_for_run(settings(EGRESS_ALLOWED="b.example"), (), paths=[], egress=[], environ=NO_CLIENTS)
+    assert bounded.opened("a.example", 443).refusal("a.example", 443)
+    assert bounded.opened("b.example", 443).refusal("b.example", 443) is None
 
 
 @pytest.mark.parametrize(

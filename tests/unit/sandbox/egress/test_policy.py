@@ -60,7 +60,7 @@ def test_a_wish_counts_only_as_far_as_the_operator_allows() -> None:
 
 
 def test_an_operator_who_allows_nothing_closes_everything() -> None:
-    assert not may(rules(ecosystems=("node",), egress=("*",), allowed=()), "registry.example")
+    assert not may(rules(ecosystems=("node",), egress=("*",), allowed=("none",)), "registry.example")
 
 
 def test_names_below_a_name_do_not_include_it_nor_its_namesakes() -> None:

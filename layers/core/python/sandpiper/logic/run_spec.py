@@ -19,8 +19,8 @@ _WITHOUT_EFFECT: dict[str, tuple[object, ...]] = {
 }
 _SAME_NAME = (
     "model", "prompt_strategy", "commit_message", "create_pr", "include_diff", "permission_mode", "system_prompt",
-    "append_system_prompt", "allowed_tools", "max_turns", "max_tokens", "max_total_tokens", "max_cost_usd", "gate_mode",
-    "temperature", "timeout_seconds", "auto_deploy", "worker_name", "callback_url",
+    "append_system_prompt", "allowed_tools", "egress", "max_turns", "max_tokens", "max_total_tokens", "max_cost_usd",
+    "gate_mode", "temperature", "timeout_seconds", "auto_deploy", "worker_name", "callback_url",
 )  # fmt: skip
 _TRUST_OF_MODE: dict[str, TrustLevel] = {
     "bypassPermissions": "trusted",

@@ -46,6 +46,9 @@ REPO_PATH_PATTERN = rf"{_SEGMENT}(?:/{_SEGMENT})*/?"
 MODEL_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$"
 TOOL_PATTERN = r"^[A-Za-z_][A-Za-z0-9_-]*$"
 WORKER_PATTERN = r"^[a-z0-9][a-z0-9-]*$"
+# `host` or `*.host`, with `:port` if it is not 443: never an address in figures, never every host
+_PORT = r"(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+EGRESS_PATTERN = rf"^(?:\*\.)?{_HOST}(?::{_PORT})?$"
 URL_PATTERN = r"^https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?$"
 NOT_BLANK = r"\S"
 
@@ -78,6 +81,7 @@ BranchName = Annotated[str, _branch_field, _branch_rule]
 RelativePath = Annotated[str, _path_field, _path_rule]
 TaskText = Annotated[str, Field(min_length=1, max_length=limits.MAX_TASK_CHARS, pattern=NOT_BLANK)]
 PromptText = Annotated[str, Field(max_length=limits.MAX_PROMPT_CHARS)]
+HostPattern = Annotated[str, Field(max_length=limits.MAX_HOST_CHARS, pattern=EGRESS_PATTERN)]
 ToolName = Annotated[str, Field(max_length=64, pattern=TOOL_PATTERN)]
 # Checked in logic/repos.py, which knows what else this deployment clones.
 RepoName = Annotated[
@@ -125,6 +129,7 @@ class RunOptions(RequestModel):
     system_prompt: PromptText | None = None
     append_system_prompt: PromptText | None = None
     allowed_tools: Annotated[list[ToolName], Field(max_length=limits.MAX_LIST_ITEMS)] | None = None
+    egress: Annotated[list[HostPattern], Field(max_length=limits.MAX_LIST_ITEMS)] | None = None
     max_turns: Annotated[int, Field(ge=1, le=limits.MAX_TURNS), Whole] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=limits.MAX_OUTPUT_TOKENS), Whole] | None = None
     max_total_tokens: Annotated[int, Field(ge=1, le=limits.MAX_TOTAL_TOKENS), Whole] | None = None

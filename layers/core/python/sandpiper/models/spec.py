@@ -45,6 +45,7 @@ class RunSpec(Model):
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     allowed_tools: tuple[str, ...] | None = None
+    egress: tuple[str, ...] = ()  # hosts that commands may reach besides those that they can anyway
     max_turns: int = limits.DEFAULT_MAX_TURNS
     max_tokens: int | None = None
     max_total_tokens: int | None = None  # over all turns, in and out; max_tokens bounds one reply

@@ -14,7 +14,7 @@ from sandbox_task.agent.policy.code import RULES, risk_of_code
 from sandbox_task.agent.policy.places import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable
 
     from sandbox_task.agent.policy.risks import Risk
     from sandbox_task.model.port import ToolCall
@@ -27,24 +27,34 @@ _RUNS_LATER = re.compile(
 )
 
 
-def assess(call: ToolCall, trust: TrustLevel, *, workspace: str = "/workspace") -> Risk | None:
-    """The risk to ask about, or None: the call may be made."""
+def assess(
+    call: ToolCall,
+    trust: TrustLevel,
+    *,
+    workspace: str = "/workspace",
+    may_ask: Callable[[str], bool] = lambda _host: True,
+) -> Risk | None:
+    """The risk to ask about, or None: the call may be made. `may_ask`: whether a person can open this host."""
     if trust == "trusted":
         return None
-    given = call.arguments
+    found, of_its_kind = _risks(call, workspace, may_ask)
+    return found or (of_its_kind if trust == "strict" else None)
+
+
+def _risks(call: ToolCall, workspace: str, may_ask: Callable[[str], bool]) -> tuple[Risk | None, Risk | None]:
+    """What it says that it does, and what every call of its kind may do."""
+    given = {name: str(value or "") for name, value in call.arguments.items()}
     match call.name:
         case "run_command":
-            place = Place.at(workspace, str(given.get("cwd") or "."))
-            return RULES.of_text(str(given.get("command", "")), place) or (risks.COMMAND if trust == "strict" else None)
+            place = Place.at(workspace, given.get("cwd") or ".")
+            return RULES.of_text(given.get("command", ""), place), risks.COMMAND
+        case "send_input":
+            return RULES.of_text(given.get("text", ""), Place.at(workspace)), risks.INPUT
         case "run_code":
-            found = risk_of_code(str(given.get("code", "")), Place.at(workspace))
-            return found or (risks.CODE if trust == "strict" else None)
-        case "write_file" | "edit_file" if trust == "strict" and _RUNS_LATER.fullmatch(str(given.get("path", ""))):
-            return risks.RUNS_LATER
+            return risk_of_code(given.get("code", ""), Place.at(workspace)), risks.CODE
+        case "request_network" if may_ask(given.get("host", "")):
+            return risks.network(given["host"].strip().lower()), None
+        case "write_file" | "edit_file" if _RUNS_LATER.fullmatch(given.get("path", "")):
+            return None, risks.RUNS_LATER
         case _:
-            return None
-
-
-def needs_approval_for_host(host: str, trust: TrustLevel, allowed: Collection[str]) -> Risk | None:
-    """For whoever lets connections out: `allowed` are the hosts that nobody need be asked about."""
-    return None if trust == "trusted" or host in allowed else risks.NETWORK
+            return None, None

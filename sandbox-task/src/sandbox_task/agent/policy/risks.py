@@ -21,6 +21,11 @@ DISCARDS_WORK = Risk("medium", "It throws away all changes that are not committe
 RUNS_DOWNLOAD = Risk("high", "It runs a program that it downloads, unseen.", "download")
 TOUCHES_MACHINE = Risk("high", "It overwrites a device or stops the machine.", "machine")
 COMMAND = Risk("low", "This run asks before every command.", "command")
+INPUT = Risk("low", "This run asks before everything that is typed into a program.", "command")
 CODE = Risk("low", "This run asks before all code.", "code")
 RUNS_LATER = Risk("medium", "The file is run later by others: by CI, by git or by Sandpiper.", "runs_later")
-NETWORK = Risk("medium", "The host is not on the list of those that may be reached.", "network")
+
+
+def network(host: str) -> Risk:
+    """About this host alone: who lets a run reach one for its rest has not said yes to another."""
+    return Risk("medium", f"{host} is not on the list of the hosts that commands may reach.", f"network:{host}")

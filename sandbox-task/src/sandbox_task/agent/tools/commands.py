@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError, ending_in_words
+from sandbox_task.agent.tools.plain import PlainText
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -15,7 +17,19 @@ if TYPE_CHECKING:
     from sandbox_task.agent.ports import Sink
     from sandbox_task.agent.tools.background import BackgroundProcess
     from sandbox_task.agent.tools.sessions import Sessions
-    from sandbox_task.isolation.wall import Wall
+    from sandbox_task.isolation.wall import Completed, OutputSink, Wall
+
+Key = Literal["enter", "tab", "escape", "up", "down", "ctrl-c", "ctrl-d", "ctrl-z"]
+_KEYS: dict[Key, bytes] = {
+    "enter": b"\r",
+    "tab": b"\t",
+    "escape": b"\x1b",
+    "up": b"\x1b[A",
+    "down": b"\x1b[B",
+    "ctrl-c": b"\x03",
+    "ctrl-d": b"\x04",
+    "ctrl-z": b"\x1a",
+}
 
 
 class CommandArguments(Arguments):
@@ -23,6 +37,7 @@ class CommandArguments(Arguments):
     cwd: str = Field(default=".", description="Directory, relative to the repository's root.")
     timeout_seconds: int = Field(default=limits.DEFAULT_COMMAND_SECONDS, ge=1, le=limits.MAX_COMMAND_SECONDS)
     background: bool = Field(default=False, description="Do not wait (servers, watchers): returns an id.")
+    tty: bool = Field(default=False, description="Give it a terminal.")
 
 
 class RunCommand:
@@ -38,24 +53,33 @@ class RunCommand:
         self._wall, self._sink, self._sessions = wall, sink, sessions
 
     def shown(self, arguments: CommandArguments) -> Mapping[str, Any]:
-        shown = {"command": arguments.command, "cwd": arguments.cwd}
-        return {**shown, "background": True} if arguments.background else shown
+        options = {name: True for name in ("background", "tty") if getattr(arguments, name)}
+        return {"command": arguments.command, "cwd": arguments.cwd, **options}
 
     def run(self, arguments: CommandArguments, call_id: str) -> Outcome:
         return self._start(arguments, call_id) if arguments.background else self._wait_for(arguments, call_id)
 
     def _wait_for(self, arguments: CommandArguments, call_id: str) -> Outcome:
         with self._sessions.outputs.record(self._sink, call_id) as record:
-            completed = self._wall.run(
-                arguments.command, cwd=arguments.cwd, timeout=arguments.timeout_seconds, on_output=record.feed
-            )
+            completed = self._run(arguments, record.feed)
         if not record.is_cut:
             self._sessions.outputs.drop(record.kept)
         data = {**self.shown(arguments), "exit_code": completed.exit_code, "ended_by": completed.ended_by}
         return Outcome(with_status(record.text, ending_in_words(completed)), data, succeeded=completed.succeeded)
 
+    def _run(self, arguments: CommandArguments, on_output: OutputSink) -> Completed:
+        run = partial(self._wall.run, arguments.command, cwd=arguments.cwd, timeout=arguments.timeout_seconds)
+        if not arguments.tty:
+            return run(on_output=on_output)
+        plain = PlainText(on_output)
+        completed = run(on_output=plain.feed, terminal=True)
+        plain.close()
+        return completed
+
     def _start(self, arguments: CommandArguments, call_id: str) -> Outcome:
-        started = self._sessions.background.start(arguments.command, cwd=arguments.cwd, call_id=call_id)
+        started = self._sessions.background.start(
+            arguments.command, cwd=arguments.cwd, call_id=call_id, terminal=arguments.tty
+        )
         return _news(started, {**self.shown(arguments), "process_id": started.output.name})
 
 
@@ -107,12 +131,41 @@ class StopProcess:
         return arguments.model_dump()
 
     def run(self, arguments: StopArguments, _call_id: str) -> Outcome:
-        process = self._sessions.background.find(arguments.id)
-        if process is None:
-            known = self._sessions.background.listing() or "none."
-            raise ToolError(f"There is no background process {arguments.id!r}. There are: {known}")
+        process = self._sessions.background.get(arguments.id)
         process.process.end()
         process.process.wait(limits.KILL_SECONDS)
+        return _news(process, {})
+
+
+class InputArguments(Arguments):
+    id: str
+    text: str = ""
+    keys: list[Key] = Field(default=[], description="Pressed after the text.")
+
+
+class SendInput:
+    name: ClassVar = "send_input"
+    description: ClassVar = "Type into a background process that has a tty. Returns what is new."
+    writes: ClassVar = False
+    parallel: ClassVar = False
+    arguments = InputArguments
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def shown(self, arguments: InputArguments) -> Mapping[str, Any]:
+        return arguments.model_dump()
+
+    def run(self, arguments: InputArguments, _call_id: str) -> Outcome:
+        process = self._sessions.background.get(arguments.id)
+        if not process.is_running:
+            raise ToolError(f"{arguments.id} is not running any more: {process.status}.")
+        if process.feed is None:
+            raise ToolError(f"{arguments.id} was started without tty, so it takes no input.")
+        typed = arguments.text.encode(errors="replace") + b"".join(_KEYS[key] for key in arguments.keys)
+        if not process.feed.send(typed, seconds=limits.INPUT_SECONDS):
+            raise ToolError(f"{arguments.id} does not take any input.")
+        process.process.wait(limits.BACKGROUND_FIRST_SECONDS)
         return _news(process, {})
 
 

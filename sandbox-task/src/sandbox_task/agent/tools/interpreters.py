@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import select
 import shlex
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from sandbox_task.agent.tools.feeding import Feed
 from sandbox_task.agent.tools.outcome import ToolError, ending_in_words
 from sandpiper import limits
 
@@ -81,9 +79,8 @@ class Interpreter:
         self._has_answered = self._has_ended = False
         program, driver = _PROGRAMS[language]
         source = shlex.quote((_DRIVERS / driver).read_text(encoding="utf-8"))
-        theirs, self._requests = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(self._requests, False)
-        with os.fdopen(theirs, "rb") as stdin:
+        self._requests = Feed()
+        with self._requests.taken() as stdin:
             self._process = wall.start(
                 f"exec 3<&0 </dev/null; exec {program} {source}", on_output=self._hear, on_end=self._end, stdin=stdin
             )
@@ -98,12 +95,12 @@ class Interpreter:
 
     def run(self, code: str, *, timeout: float, on_output: OutputSink) -> Ending:
         mark = secrets.token_hex(16)
-        deadline = time.monotonic() + timeout
         with self._changed:
             self._mark = re.compile(b"\0" + mark.encode() + rb" (\w+)\n")
             self._ending, self._on_output = None, on_output
         try:
-            self._send(json.dumps({"mark": mark, "code": code}).encode() + b"\n", deadline)
+            # code that is still busy in the background may keep it from reading
+            self._requests.send(json.dumps({"mark": mark, "code": code}).encode() + b"\n", seconds=timeout)
             return self._wait(timeout) or self._interrupt()
         finally:
             with self._changed:
@@ -121,16 +118,6 @@ class Interpreter:
         with self._changed:
             self._changed.wait_for(lambda: self._ending or self._has_ended, seconds)
             return self._ending or ("died" if self._has_ended else None)
-
-    def _send(self, data: bytes, deadline: float) -> None:
-        """As much as it takes until then: code that is still busy in the background may keep it from reading."""
-        poll = select.poll()
-        poll.register(self._requests, select.POLLOUT)
-        while data and (left := deadline - time.monotonic()) > 0 and poll.poll(left * 1000):
-            try:
-                data = data[os.write(self._requests, data) :]
-            except BrokenPipeError:
-                return
 
     def _hear(self, data: bytes) -> None:
         with self._changed:
@@ -159,4 +146,4 @@ class Interpreter:
             self._changed.notify_all()
 
     def close(self) -> None:
-        os.close(self._requests)
+        self._requests.close()

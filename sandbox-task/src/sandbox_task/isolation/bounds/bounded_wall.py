@@ -31,10 +31,11 @@ class BoundedWall:
         timeout: float,
         on_output: OutputSink,
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Completed:
         output = _Output(on_output, self._output_bytes)
         before = len(self._endings)
-        done = self._wall.run(command, cwd=cwd, timeout=timeout, on_output=output.feed, stdin=stdin)
+        done = self._wall.run(command, cwd=cwd, timeout=timeout, on_output=output.feed, stdin=stdin, terminal=terminal)
         self._explain(before, on_output)
         return done
 
@@ -46,6 +47,7 @@ class BoundedWall:
         on_output: OutputSink,
         on_end: Callable[[], None],
         stdin: IO[bytes] | None = None,
+        terminal: bool = False,
     ) -> Process:
         output = _Output(on_output, self._output_bytes)
         before = len(self._endings)
@@ -54,7 +56,7 @@ class BoundedWall:
             self._explain(before, on_output)
             on_end()
 
-        return self._wall.start(command, cwd=cwd, on_output=output.feed, on_end=ended, stdin=stdin)
+        return self._wall.start(command, cwd=cwd, on_output=output.feed, on_end=ended, stdin=stdin, terminal=terminal)
 
     def read_file(self, path: str, *, offset: int = 0, limit: int) -> FilePart:
         return self._wall.read_file(path, offset=offset, limit=limit)

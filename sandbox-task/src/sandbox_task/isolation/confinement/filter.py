@@ -51,13 +51,6 @@ def base_filter(machine: str) -> bytes:
     return bpf.encode(_program(MACHINES[machine]))
 
 
-def namespaces_refused(machine: str) -> bytes:
-    """What an ordinary container refuses, and nothing else."""
-    known = MACHINES[machine]
-    calls = {name: refuse(EPERM) for name in ("setns", *_MOUNTS)} | {"clone3": refuse(ENOSYS)} | _namespaces()
-    return bpf.encode((*_head(known), *_calls(known, calls), *ALLOW))
-
-
 def _program(machine: Machine) -> Block:
     plain = {name: refuse(ENOSYS) for name in _NOT_THERE} | {name: refuse(EPERM) for name in _NOT_PERMITTED}
     calls = plain | _namespaces() | _by_argument()

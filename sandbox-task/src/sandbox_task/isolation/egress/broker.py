@@ -32,7 +32,7 @@ from sandbox_task.isolation.egress.notifications import (
     replace_descriptor,
 )
 from sandbox_task.isolation.egress.socket_filter import Unsupported
-from sandbox_task.isolation.processes import close_to_others
+from sandbox_task.isolation.processes import close_to_others, knows_scopes, scope_signals, signal_all
 
 _PR_SET_PDEATHSIG = 1
 _ADDRESS_BYTES = 128
@@ -138,6 +138,8 @@ def flags_of(task: int, fd: int) -> int:
 def stand_guard(doors: frozenset[int]) -> None:
     """Returns in a child, for which and for whose children the network is closed but for `doors`."""
     ours, theirs = socket.socketpair()
+    if knows_scopes():
+        scope_signals()
     child = os.fork()
     if child == 0:
         ours.close()
@@ -170,4 +172,6 @@ def guard(child: int, line: socket.socket, doors: frozenset[int]) -> NoReturn:
             line.close()
             Broker(fds[0], doors).serve(child)
     finally:
+        if knows_scopes():
+            signal_all(signal.SIGKILL)  # an executor that was killed leaves others behind
         os._exit(0)

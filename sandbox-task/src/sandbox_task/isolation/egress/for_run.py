@@ -21,15 +21,21 @@ class FindPolicy(Protocol):
 
 
 def policy_for_run(
-    settings: Settings, *, paths: Iterable[str], egress: Iterable[str], environ: Mapping[str, str]
+    settings: Settings,
+    requested: Iterable[str],
+    *,
+    paths: Iterable[str],
+    egress: Iterable[str],
+    environ: Mapping[str, str],
 ) -> Policy:
-    """`paths` are the base commit's; `egress` is what the run and the base commit's options ask for."""
+    """`requested` is the request's `egress`; `paths` and `egress` are the base commit's."""
     ecosystems = find_ecosystems(paths)
     learned = learn_registries(ecosystems, environ)
     return make_policy(
         ecosystems=ecosystems,
         registries={name: [*settings.egress_registries.get(name, ()), *learned[name]] for name in ecosystems},
         github_url=settings.github_url,
+        requested=requested,
         egress=egress,
         allowed=settings.egress_allowed,
         private=settings.egress_private,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.isolation.egress import broker, connecting, handover, listeners, notifications, socket_filter
 from sandbox_task.isolation.egress.policy import Policy
-from sandbox_task.isolation.egress.proxy import Proxy, look_up
+from sandbox_task.isolation.egress.proxy import Proxy, Refused, look_up
 from sandbox_task.isolation.text import as_text
 from sandbox_task.isolation.wall import WallError
 from sandpiper import limits
@@ -61,6 +61,22 @@ class Gateway:
         found: Future[Policy] = Future()
         self.proxy.policy = found
         threading.Thread(target=_settle, args=(found, find_policy), name="egress-policy", daemon=True).start()
+
+    def may_ask_for(self, host: str, port: int) -> bool:
+        """Whether a person can open it: it is closed, and the operator would let it be opened."""
+        try:
+            policy = self.proxy.current_policy(host)
+        except Refused:
+            return False
+        return policy.refusal(host, port) is not None and policy.opened(host, port).refusal(host, port) is None
+
+    def open_host(self, host: str, port: int) -> str | None:
+        """As a person wants it. Why it still can't be reached, or None."""
+        try:
+            self.proxy.policy = policy = self.proxy.current_policy(host).opened(host, port)
+        except Refused as refused:
+            return refused.reason
+        return policy.refusal(host, port)
 
     def into_namespace(self) -> Passage:
         """For a wall with a network of its own."""

@@ -53,5 +53,13 @@ def parse_pattern(text: str) -> Pattern:
     return Pattern(name, int(port or HTTPS), below=below)
 
 
+def parse_host(text: str) -> tuple[str, int]:
+    """Exactly one. Raises ValueError in words."""
+    pattern = parse_pattern(text)
+    if pattern.below:
+        raise ValueError(f"{text!r} is no host but a pattern of them")
+    return pattern.name, pattern.port
+
+
 def parse_patterns(texts: Iterable[str]) -> tuple[Pattern, ...]:
     return tuple(parse_pattern(text) for text in texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -29,11 +29,14 @@ class Exceptions:
 
 @dataclass(frozen=True)
 class Policy:
-    """Nothing is reachable unless it is both wanted by the run and allowed by the operator."""
+    """Nothing is reachable unless it is both wanted by the run and allowed by the operator.
+
+    `is_bounded`: the operator has said what is allowed; else it is what nobody but people and the image have named."""
 
     wanted: tuple[Pattern, ...] = ()
     allowed: tuple[Pattern, ...] = ()
     exceptions: Exceptions = Exceptions()
+    is_bounded: bool = False
 
     def refusal(self, host: str, port: int) -> str | None:
         """Why a host can't be asked for; None if it can."""
@@ -42,10 +45,15 @@ class Policy:
         if not is_name(host):
             return "this is no name of a host"
         if not any(pattern.matches(host, port) for pattern in self.wanted):
-            return f"port {port} of it is not among what this run may reach; `egress` in .sandpiper.yml can name it"
+            return f"port {port} of it is not among what this run may reach; `egress` of the request can name it"
         if not any(pattern.matches(host, port) for pattern in self.allowed):
             return f"the operator does not allow port {port} of it"
         return None
+
+    def opened(self, host: str, port: int) -> Policy:
+        """Also for this host, because a person wants it: as far as the operator allows."""
+        new = (Pattern(host, port, below=False),)
+        return replace(self, wanted=self.wanted + new, allowed=self.allowed + (() if self.is_bounded else new))
 
     def address_refusal(self, host: str, port: int, addresses: Iterable[Address]) -> str | None:
         """Why what the name stands for can't be dialled. One bad address spoils the name."""
@@ -60,16 +68,23 @@ def make_policy(
     ecosystems: Iterable[str],
     registries: Mapping[str, Iterable[str]],
     github_url: str,
-    egress: Iterable[str],
+    requested: Iterable[str] = (),
+    egress: Iterable[str] = (),
     allowed: Iterable[str],
     private: Iterable[str],
 ) -> Policy:
-    """`egress` is what the run and the base commit's options ask for. Raises ValueError that names what is wrong."""
+    """`requested` is what the person asks for who started the run, `egress` what the base commit's options do. Where
+    the operator has set no bound (`allowed`), what the repository says of itself opens nothing.
+
+    Raises ValueError that names what is wrong."""
     hosts = [host for ecosystem in sorted(ecosystems) for host in registries.get(ecosystem, ())]
+    trusted = [*hosts, *hosts_of([github_url]), *requested]
+    bound = parse_patterns(allowed)
     return Policy(
-        wanted=parse_patterns([*hosts, *hosts_of([github_url]), *egress]),
-        allowed=parse_patterns(allowed),
+        wanted=parse_patterns([*trusted, *egress]),
+        allowed=bound or parse_patterns(trusted),
         exceptions=parse_exceptions(private),
+        is_bounded=bool(bound),
     )
 
 

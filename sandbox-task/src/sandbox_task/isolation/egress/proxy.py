@@ -83,7 +83,7 @@ class Proxy:
 
     def _dial(self, host: str, port: int) -> socket.socket:
         """To exactly an address that was checked: the name is not looked up again."""
-        policy = self._current_policy(host)
+        policy = self.current_policy(host)
         if reason := policy.refusal(host, port):
             raise Refused(host, reason)
         try:
@@ -97,7 +97,8 @@ class Proxy:
                 return socket.create_connection((text, port), timeout=limits.EGRESS_DIAL_SECONDS)
         raise Refused(host, "it does not answer", status="502 Bad Gateway")
 
-    def _current_policy(self, host: str) -> Policy:
+    def current_policy(self, host: str) -> Policy:
+        """Raises Refused if there is none."""
         if not isinstance(self.policy, Future):
             return self.policy
         try:

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PIPE_BYTES = 1 << 19  # two for each connection: together what the kernel grants a user (64 MB)
+_MOST_BYTES = 1 << 22  # a pipe holds pages by number, and what one of them refers to can be 32 KB
+_CLIENT_BYTES = 1 << 18  # on its way to a client of this machine: what is still in a processor's cache when it is read
 
 
-def relay(one: socket.socket, other: socket.socket) -> None:
+def relay(client: socket.socket, upstream: socket.socket) -> None:
     """Until both have said all, or for too long nothing; one that says no more can still listen."""
-    one.settimeout(0)
-    other.settimeout(0)
+    client.settimeout(0)
+    upstream.settimeout(0)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CLIENT_BYTES)
     deadline = time.monotonic() + limits.EGRESS_TOTAL_SECONDS
-    with _flow(one, other) as there, _flow(other, one) as back:
+    with _flow(client, upstream) as there, _flow(upstream, client) as back:
         flows = (there, back)
         while any(flow.is_open for flow in flows) and time.monotonic() < deadline:
             if not _wait(flows):
@@ -70,7 +73,7 @@ class _Flow:
 
     def _take(self) -> None:
         try:
-            self.held = os.splice(self.source.fileno(), self._writer, _PIPE_BYTES)
+            self.held = os.splice(self.source.fileno(), self._writer, _MOST_BYTES)
         except BlockingIOError:
             return
         self.ended = self.held == 0

@@ -15,10 +15,11 @@ import subprocess
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from sandbox_task.isolation.processes import adopt_orphans
-from sandbox_task.isolation.terminal import Attendant, attend, open_terminal, take_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sandbox_task.isolation.terminal import Attendant
 
 too_early: list[int] = []
 
@@ -121,6 +122,13 @@ def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
 def start(message: dict[str, Any], fds: list[int]) -> Started:
     if "terminal" not in message:
         return Started(spawn(message, fds[1] if len(fds) > 1 else subprocess.DEVNULL, fds[0]), None)
+    return start_in_terminal(message, fds)
+
+
+def start_in_terminal(message: dict[str, Any], fds: list[int]) -> Started:
+    # Reading it would be a tenth of the time that the wall takes to go up, and few commands need it.
+    from sandbox_task.isolation.terminal import attend, open_terminal, take_terminal  # noqa: PLC0415
+
     leader, follower = open_terminal(*message["terminal"])
     attendant = None
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.isolation import executor, keeper, processes, terminal
 from sandbox_task.isolation.confinement import inside
-from sandbox_task.isolation.text import as_text
+from sandbox_task.isolation.text import as_text, as_text_for_later
 from sandbox_task.isolation.wall import WallError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _executor_source(confinement: Confinement, before: str) -> str:
     """The executor as one text: B can't be expected to be able to read our files."""
     confine = f"{as_text(inside)}module.confine({confinement.as_data()!r})\n"
     run = Path(executor.__file__).read_text(encoding="utf-8")
-    return f"{as_text(processes, terminal, keeper)}{before}{confine}exec({run!r})"
+    return f"{as_text_for_later(terminal)}{as_text(processes, keeper)}{before}{confine}exec({run!r})"
 
 
 def needed_places(tools: Path | None) -> set[Path]:

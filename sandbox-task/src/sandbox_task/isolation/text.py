@@ -19,3 +19,19 @@ def as_text(*modules: ModuleType) -> str:
             f"exec({source!r}, module.__dict__)\n"
         )
     return "".join(parts)
+
+
+def as_text_for_later(module: ModuleType) -> str:
+    """The same for one that few need: it is read when something of it is first asked for."""
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    return (
+        "import sys, types\n"
+        f"later = sys.modules[{module.__name__!r}] = types.ModuleType({module.__name__!r})\n"
+        "def read(name, module=later):\n"
+        "    if name.startswith('__'):\n"
+        "        raise AttributeError(name)\n"
+        "    del module.__getattr__\n"
+        f"    exec({source!r}, module.__dict__)\n"
+        "    return getattr(module, name)\n"
+        "later.__getattr__ = read\n"
+    )

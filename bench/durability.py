@@ -152,7 +152,7 @@ class Desk:
 
     def _keeping(self, stop: Stop) -> Keeping:
         store = Checkpoints(self.runs, self.blobs, self.run_id, 1, self.rooms.private, Redactor([]))
-        saver = Saver(partial(store.save, repository=self.repository), stop, on_trouble=print)
+        saver = Saver(partial(store.save, repository=self.repository), stop, on_trouble=print, tidy=store.tidy)
         return Keeping(self.repository, self.wall, saver, _draft, on_trouble=print, tree=self.tree)
 
 

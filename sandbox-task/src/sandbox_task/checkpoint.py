@@ -94,6 +94,7 @@ class Checkpoints:
     _packs: Packs = field(default_factory=Packs, init=False)
     _needed: set[str] = field(default_factory=set, init=False)  # what the pointer leads to
     _loose: set[str] = field(default_factory=set, init=False)  # what it does not lead to yet
+    _left: set[str] = field(default_factory=set, init=False)  # what it does not lead to any more
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
     def load(self) -> Checkpoint | None:
@@ -117,9 +118,13 @@ class Checkpoints:
         except Fenced:
             self.blobs.delete(self._loose)
             raise
-        old, self._needed, self._packs = self._needed | self._loose, {key, *whole.parts()}, packs
-        self._loose = set()
-        self.blobs.delete(old - self._needed)
+        known, self._needed, self._packs = self._needed | self._loose, {key, *whole.parts()}, packs
+        self._loose, self._left = set(), self._left | (known - self._needed)
+
+    def tidy(self) -> None:
+        """Delete what the pointer no longer leads to. For when nobody waits."""
+        self.blobs.delete(self._left)
+        self._left = set()
 
     def restore_trees(self, checkpoint: Checkpoint, repository: Repository) -> None:
         """Into A's objects; the workspace is filled from there."""

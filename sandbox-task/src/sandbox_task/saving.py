@@ -21,8 +21,15 @@ _LOOK_SECONDS = 0.5  # whether the attempt has been fenced meanwhile
 class Saver:
     """A store that fails is tried again, with what is the newest by then; being fenced ends it, and the run's work."""
 
-    def __init__(self, store: Callable[[Checkpoint], None], stop: Stop, *, on_trouble: Callable[[str], None]) -> None:
-        self._store, self._stop, self._on_trouble = store, stop, on_trouble
+    def __init__(
+        self,
+        store: Callable[[Checkpoint], None],
+        stop: Stop,
+        *,
+        on_trouble: Callable[[str], None],
+        tidy: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store, self._tidy, self._stop, self._on_trouble = store, tidy, stop, on_trouble
         self._changed = threading.Condition()
         self._next: Checkpoint | None = None
         self._due = 0.0
@@ -78,6 +85,7 @@ class Saver:
                 self._put_back(checkpoint)
             else:
                 self._note_stored()
+                self._tidy_up()
 
     def _take(self) -> Checkpoint | None:
         """The newest, when it is due; None at the end."""
@@ -96,6 +104,12 @@ class Saver:
             self._due = time.monotonic() + limits.CHECKPOINT_RETRY_SECONDS
             if self._next is None and not self._closed:
                 self._next = checkpoint
+
+    def _tidy_up(self) -> None:
+        try:
+            self._tidy()
+        except Exception as error:  # noqa: BLE001 - the next round deletes it, or the end of the run
+            self._on_trouble(f"What is not needed any more could not be deleted: {error!r}")
 
     def _note_stored(self) -> None:
         with self._changed:

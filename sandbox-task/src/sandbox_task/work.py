@@ -124,6 +124,7 @@ class Work:
         state = self._draft(self._journal, str(self.progress.tree))
         changes = {"reason": wait.message, "log_key": log_key, "snapshot_key": snapshot}
         self.checkpoints.save(state.model_copy(update=changes), self.progress.repository)
+        self.checkpoints.tidy()
 
     def hand_over(self, log_key: str) -> None:
         """Store what is known and not stored yet; what was in hand is done again by the next attempt."""
@@ -178,7 +179,10 @@ class Work:
 
     def _keep(self, repository: Repository) -> None:
         saver = Saver(
-            lambda checkpoint: self.checkpoints.save(checkpoint, repository), self.stop, on_trouble=self.sink.note
+            lambda checkpoint: self.checkpoints.save(checkpoint, repository),
+            self.stop,
+            on_trouble=self.sink.note,
+            tidy=self.checkpoints.tidy,
         )
         self.keeping = Keeping(
             repository, self.wall, saver, self._draft, on_trouble=self.sink.note, tree=self.progress.tree

@@ -127,23 +127,15 @@ def test_an_attempt_that_was_replaced_moves_no_checkpoint_and_leaves_nothing(
 
 
 def test_an_attempt_that_was_replaced_before_it_pushes_pushes_nothing(world: World, git_server: GitServer) -> None:
-    files = {**FILES, ".sandpiper.yml": "checks: ['sh check.sh; touch /tmp/checked']\n"}
+    original = world.runs.revise
 
-    def replaced() -> None:
+    def replaced_first(run_id: str, decide: Any) -> Any:
+        """The sandbox has its proof and is about to note that it means to push."""
         world.runs.change(RUN_ID, allowed=("running",), changes={"attempt": 2})
+        return original(run_id, decide)
 
-    after(lambda: "gate_completed" in world.types, replaced)
-    original = world.runs.change
-
-    def slow(run_id: str, **kwargs: Any) -> Any:
-        """The gate's word has been told and the sandbox replaced, before its proof can be stored."""
-        if "gate_completed" in world.types and "checkpoint_key" in kwargs["changes"]:
-            while world.runs.get(RUN_ID).attempt == 1:
-                threading.Event().wait(0.002)
-        return original(run_id, **kwargs)
-
-    world.runs.change = slow  # type: ignore[method-assign]
-    world.perform(spec(git_server.create("r", files)), [plan(), write("answer", "42\n"), done()])
+    world.runs.revise = replaced_first  # type: ignore[method-assign]
+    world.perform(spec(git_server.create("r", FILES)), [plan(), write("answer", "42\n"), done()])
     assert world.exit_code == 3
     assert git_server.branches("r") == ["main"]
     assert "commit_pushed" not in world.types

@@ -71,7 +71,6 @@ class Checkpoint(Record):
     seconds_used: float = 0.0
     inbox_seen: int = 0
     instructions_shown: tuple[str, ...] = ()
-    log_key: str | None = None
     snapshot_key: str | None = None
     packs: Packs = Packs()
     published: Published | None = None

@@ -80,11 +80,11 @@ class Keeping:
             self._looking.result()
             self._looking = None
 
-    def hand_over(self, log_key: str) -> None:
-        """What is not stored yet is now, with where the log is."""
+    def hand_over(self) -> None:
+        """What is not stored yet is now."""
         self.settle()
         if self._last is not None:
-            self.keep(self._last.model_copy(update={"log_key": log_key}), urgent=True)
+            self.keep(self._last, urgent=True)
             self.saver.flush(limits.CHECKPOINT_WAIT_SECONDS)
 
     def close(self) -> None:

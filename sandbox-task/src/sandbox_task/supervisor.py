@@ -157,14 +157,14 @@ class Supervisor:
 
     def _stopped(self, work: Work, stopped: Stopped) -> Ending:
         if stopped.reason == "terminated":
-            work.hand_over(self._key("log.txt"))
+            work.hand_over()
         if stopped.reason != "paused":
             raise stopped
         self._stop.settle()
         return self._suspended(work, Suspended("paused", "The run was paused in the middle of its work."))
 
     def _suspended(self, work: Work, wait: Suspended) -> Ending:
-        work.checkpoint(wait, self._key("log.txt"))
+        work.checkpoint(wait)
         return Ending("suspended", wait=wait)
 
     def _prepare(self) -> Work:

@@ -111,7 +111,7 @@ class Work:
         else:
             self._publish(repository, settings, self._prove(repository, proving))
 
-    def checkpoint(self, wait: Suspended, log_key: str) -> None:
+    def checkpoint(self, wait: Suspended) -> None:
         """Store where the work stands, with all files, so that another sandbox can go on. Raises Fenced."""
         if self.keeping is None or self.progress.repository is None:
             raise AssertionError("only an agent at work can have to wait")
@@ -122,14 +122,14 @@ class Work:
             self.take_tree()
             snapshot = self._opening.store()
         state = self._draft(self._journal, str(self.progress.tree))
-        changes = {"reason": wait.message, "log_key": log_key, "snapshot_key": snapshot}
+        changes = {"reason": wait.message, "snapshot_key": snapshot}
         self.checkpoints.save(state.model_copy(update=changes), self.progress.repository)
         self.checkpoints.tidy()
 
-    def hand_over(self, log_key: str) -> None:
+    def hand_over(self) -> None:
         """Store what is known and not stored yet; what was in hand is done again by the next attempt."""
         if self.keeping is not None:
-            self.keeping.hand_over(log_key)
+            self.keeping.hand_over()
 
     def close(self) -> None:
         if self.keeping is not None:
@@ -209,7 +209,6 @@ class Work:
             inbox_seen=self.inbox.seen,
             instructions_shown=tuple(self.nested.shown) if self.nested else before.instructions_shown if before else (),
             published=Published.of(self.progress),
-            log_key=before.log_key if before else None,
             snapshot_key=before.snapshot_key if before else None,
         )
 

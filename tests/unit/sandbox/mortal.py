@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.isolation.launch import open_rooms
-from sandbox_task.model.port import Reply, Request, TurnUsage
+from sandbox_task.model.port import Hear, Reply, Request, TurnUsage, nobody
 from sandbox_task.stopping import Stop
 from sandbox_task.supervisor import Services, Supervisor
 from sandpiper.errors import Fenced
@@ -56,6 +56,8 @@ class Mortal:
             return member
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            if self._life.is_over and name == "put":
+                return None  # a log that could not be stored would be tried again, and nobody is left to do that
             if self._life.is_over:
                 raise Fenced("This sandbox is dead.")
             return member(*args, **kwargs)
@@ -70,13 +72,13 @@ class ModelByPlace(ScriptedModel):
         super().__init__(())
         self._script, self._life, self._asked = turns, life, asked
 
-    def complete(self, request: Request) -> Reply:
+    def complete(self, request: Request, hear: Hear = nobody) -> Reply:
         self._life.check()
         self._asked.append(request)
         place = sum(message.role == "assistant" for message in request.messages)
         self._turns = iter([self._script[place]])
         self.requests = [request] * place  # its calls are named by their place
-        return super().complete(request).model_copy(update={"usage": TurnUsage(input_tokens=100, cost_usd=0.01)})
+        return super().complete(request, hear).model_copy(update={"usage": TurnUsage(input_tokens=100, cost_usd=0.01)})
 
 
 @dataclass

@@ -71,7 +71,7 @@ def test_after_its_push_the_run_waits_for_ci_without_a_sandbox(
     followed: World, git_server: GitServer, github: StubGitHub
 ) -> None:
     assert isinstance(followed.watch, FakeHeadWatch)
-    assert followed.watch.runs == {("o/r", pushed(git_server)): RUN_ID}
+    assert followed.watch.watcher("o/r", pushed(git_server)) == RUN_ID
     assert len(github.pulls) == 1
     assert "+42" in followed.diff
 

@@ -29,7 +29,7 @@ def test_a_stack_gets_a_github_an_app_on_it_and_all_that_it_must_know(tmp_path: 
         assert admin.call("GET", "/repos/acme/tillroll/issues/1", by="ann")["state"] == "open"
         admin.close()
         process = Path(f"/proc/{parts.pids['github']}")
-        seen_by_all = (process / "cmdline").read_text() + (process / "environ").read_text()
+        seen_by_all = (process / "cmdline").read_text(errors="replace") + (process / "environ").read_text(errors="replace")
         assert told["GITHUB_WEBHOOK_SECRET"] not in seen_by_all
     os.close(reader)
     os.close(writer)

@@ -33,7 +33,7 @@ def processes_with(words: str) -> list[str]:
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z" and words in (entry / "cmdline").read_text().replace("\0", " "):
+                if state != "Z" and words in (entry / "cmdline").read_text(errors="replace").replace("\0", " "):
                     found.append(entry.name)
             except OSError:
                 continue

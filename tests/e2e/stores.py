@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import re
-import subprocess
+import tarfile
 import zlib
 from typing import TYPE_CHECKING, Any
+
+import zstandard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +31,17 @@ def unpacked(content: bytes) -> Iterator[bytes]:
     if content.startswith(b"\x1f\x8b"):
         yield gzip.decompress(content)
     elif content.startswith(b"\x28\xb5\x2f\xfd"):
-        yield subprocess.run(["zstd", "-dc"], input=content, capture_output=True, check=True).stdout
+        yield from _members(zstandard.ZstdDecompressor().decompressobj().decompress(content))
     elif content.startswith(b"PACK"):
         yield from filter(None, (_inflated(content[found.start() :]) for found in _ZLIB.finditer(content)))
+
+
+def _members(archive: bytes) -> Iterator[bytes]:
+    """The files of a stored workspace, and what git has packed in it, each behind its name."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        for member in files:
+            content = file.read() if (file := files.extractfile(member)) else b""
+            yield from (f"{member.name}\n".encode() + form for form in (content, *unpacked(content)))
 
 
 def _inflated(content: bytes) -> bytes:

@@ -237,7 +237,7 @@ def test_a_branch_that_exists_is_continued(cases: dict[str, Case]) -> None:
     )
 
 
-def test_a_branch_that_moved_meanwhile_is_not_overwritten(stack: Stack, tmp_path: Path) -> None:
+def test_a_branch_that_was_thrown_back_meanwhile_is_not_overwritten(stack: Stack, tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "project", FILES)
     git("branch", "work", at=repository)
     task = new_task(stack, plans("true"), writes("mine.txt", "mine\n"), shell("sleep 1"), finishes())
@@ -248,5 +248,5 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(stack: Stack, tmp_path
         git("update-ref", "refs/heads/work", theirs, at=repository)
         run = person.end_of(run_id)
     assert (run["status"], run["error"]["type"]) == ("failed", "repository_error")
-    assert "has moved" in run["error"]["message"]
+    assert "was force-pushed while the run was working" in run["error"]["message"]
     assert git("rev-parse", "work", at=repository) == theirs

@@ -13,6 +13,7 @@ import pytest
 
 from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.limits import DEFAULT_CONCURRENCY
+from sandpiper.models.quota import Scope
 from tests.e2e.support import ENDED, Person, wait_for
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_the_api_keeps_to_its_document(stack: Stack, tmp_path: Path) -> None:
     with Person(stack) as person:
         slots = DynamoSlots(stack.aws("dynamodb"), runs_table=stack.outputs["RunsTable"])
         for n in range(DEFAULT_CONCURRENCY):
-            assert slots.acquire(person.name, f"run-{n}", limit=DEFAULT_CONCURRENCY, token="") == 0
+            assert slots.acquire(Scope("user", person.name), f"run-{n}", limit=DEFAULT_CONCURRENCY, token="") == 0
         said = _schemathesis(stack, person, tmp_path)
         _cancel_all(person)
     assert said.returncode == 0, said.stdout[-6000:]

@@ -34,6 +34,7 @@ GITHUB_TOKEN = "Qy7-opaque-token-of-a-planted-run-0815"
 PRINTED = "ghp_" + "1a2B3c4D5e6F7g8H9i0J" * 2
 MARK = "word-that-is-no-secret-4711"
 PLANTED = (GITHUB_TOKEN, MODEL_KEY, JWT_SECRET, PRINTED)
+OWN_FILES = (b"./leaked.txt\n", b"./.git/objects/")
 PLACES = {"table", "object", "execution", "history", "task", "log", "file"}
 LOOK_AROUND = (
     "cat leaked.txt; env; cat .git/config; git remote -v; cat /proc/*/environ /proc/*/cmdline 2>/dev/null; true"
@@ -66,12 +67,12 @@ def test_no_store_holds_a_planted_secret_while_the_run_waits_nor_after_it_has_en
     secrets = {"pk": {"S": f"RUN#{planted.run_id}"}, "sk": {"S": "SECRETS"}}
     runs = stack.outputs["RunsTable"]
     assert "ciphertext" in stack.aws("dynamodb").get_item(TableName=runs, Key=secrets)["Item"]
-    assert found_in(stack) == {}
+    assert found_in(stack) == set()
 
     planted.person.http.post(f"/runs/{planted.run_id}/messages", json={"text": "Yes."})
     assert planted.run["status"] == "completed"
     wait_for(lambda: "Item" not in stack.aws("dynamodb").get_item(TableName=runs, Key=secrets) or None)
-    assert found_in(stack) == {}
+    assert found_in(stack) == set()
     log = planted.person.download(planted.run_id, "logs").text
     assert (MARK in log, "[redacted]" in log) == (True, True)
 
@@ -90,7 +91,7 @@ def test_what_is_compressed_is_looked_into(pack: object) -> None:
     assert any(is_in(content, PRINTED) for content in unpacked(pack(PRINTED.encode())))
 
 
-def found_in(stack: Stack) -> dict[str, list[str]]:
-    """Planted secrets, by the place where they were found."""
-    found = {place: [secret for secret in PLANTED if is_in(content, secret)] for place, content in everything(stack)}
-    return {place: secrets for place, secrets in found.items() if secrets}
+def found_in(stack: Stack) -> set[tuple[str, str]]:
+    """Where which planted secret was found. A stored workspace holds the repository's own files as they are."""
+    kept = ((place, content) for place, content in everything(stack) if not content.startswith(OWN_FILES))
+    return {(place, secret) for place, content in kept for secret in PLANTED if is_in(content, secret)}

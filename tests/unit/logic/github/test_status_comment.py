@@ -150,9 +150,10 @@ def test_every_error_is_told_with_its_type_its_words_and_a_hint(kind: str) -> No
     assert text.count("\n\n") >= 4
 
 
-def test_an_error_that_is_also_the_summary_is_said_once() -> None:
+@pytest.mark.parametrize("message", ["It broke.", "The agent could not do the task: It broke."])
+def test_an_error_that_holds_the_summary_is_said_once(message: str) -> None:
     failed = RunResult(outcome="failed", summary="It broke.")
-    text = shown(run(status="failed", result=failed, error=ErrorInfo(type="timeout", message="It broke.")))
+    text = shown(run(status="failed", result=failed, error=ErrorInfo(type="timeout", message=message)))
     assert text.count("It broke.") == 1
 
 

@@ -81,7 +81,7 @@ def _quoted(text: str) -> str:
 
 def _summary(run: Run) -> Iterator[str]:
     said = run.error.message if run.error else ""
-    if run.is_terminal and run.result and run.result.summary not in {"", said}:
+    if run.is_terminal and run.result and run.result.summary not in said:
         yield prose(run.result.summary, limits.STATUS_PROSE_CHARS)
 
 

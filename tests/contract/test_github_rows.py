@@ -11,15 +11,15 @@ import pytest
 
 from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.topics import DynamoTopics
+from sandpiper.github_ports import Hold
 from sandpiper.models.github import GitHubOrigin
-from sandpiper.ports import Hold
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.hub import FakeHolds, FakeTopics
 from tests.contract.samples import a_run
 
 if TYPE_CHECKING:
+    from sandpiper.github_ports import Holds, Topics
     from sandpiper.models.run import Run
-    from sandpiper.ports import Holds, Topics
     from tests.contract.worlds import Aws
 
 

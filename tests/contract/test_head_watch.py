@@ -11,7 +11,7 @@ from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.github import FakeHeadWatch
 
 if TYPE_CHECKING:
-    from sandpiper.ports import HeadWatch
+    from sandpiper.github_ports import HeadWatch
     from tests.contract.worlds import Aws
 
 

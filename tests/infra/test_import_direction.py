@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = CORE / "sandpiper"
-INNER = [*modules(PACKAGE / "logic"), *modules(PACKAGE / "models"), PACKAGE / "ports.py", PACKAGE / "errors.py"]
+INNER = [
+    *modules(PACKAGE / "logic"),
+    *modules(PACKAGE / "models"),
+    PACKAGE / "ports.py",
+    PACKAGE / "github_ports.py",
+    PACKAGE / "errors.py",
+]
 OUTWARD = re.compile(r"sandpiper\.(adapters|testing)|boto3|botocore|aws_lambda_powertools|os$|os\.")
 DEPLOYED = [ROOT / "functions", ROOT / "layers", ROOT / "sandbox-task"]
 

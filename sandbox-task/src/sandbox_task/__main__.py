@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-    from sandpiper.ports import Clock, RepositoryTokens
+    from sandpiper.github_ports import RepositoryTokens
+    from sandpiper.ports import Clock
 
 
 def main() -> int:

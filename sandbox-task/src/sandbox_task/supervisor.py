@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
     from sandbox_task.workspace.git import Token
+    from sandpiper.github_ports import HeadWatch, RepositoryTokens
     from sandpiper.models.run import RunResult
-    from sandpiper.ports import Blobs, Clock, HeadWatch, RepositoryTokens, Runs, RunSecrets, Workflow
+    from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Workflow
 
 REPORTED, FENCED, HUNG, TERMINATED = 0, 3, 4, 143
 

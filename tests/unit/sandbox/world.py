@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from sandpiper.github_ports import HeadWatch, RepositoryTokens
     from sandpiper.models.events import Event
     from sandpiper.models.spec import RunSpec
-    from sandpiper.ports import HeadWatch, RepositoryTokens
 
 RUN_ID = "run-01jd0000000000000000000abc"
 TASK_TOKEN = "task-token-0123456789"

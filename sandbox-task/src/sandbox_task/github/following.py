@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sandbox_task.workspace.repository import Repository
     from sandpiper.adapters.github.checks import CheckRun
     from sandpiper.adapters.github.client import GitHubClient
+    from sandpiper.github_ports import HeadWatch
     from sandpiper.models.run import CommitInfo
-    from sandpiper.ports import HeadWatch
 
 State = Literal["passed", "failed", "pending", "none"]
 _OURS = "sandpiper/"

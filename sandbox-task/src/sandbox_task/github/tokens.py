@@ -15,8 +15,9 @@ from sandpiper.errors import Fenced, RunError, SandpiperError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from sandpiper.github_ports import RepositoryTokens
     from sandpiper.models.github import RepositoryToken
-    from sandpiper.ports import Clock, RepositoryTokens
+    from sandpiper.ports import Clock
 
 _SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
 

@@ -11,8 +11,8 @@ from sandpiper.models.commits import CommitView
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from sandpiper.github_ports import CommitTarget, Tip
     from sandpiper.models.commits import CommitRequest
-    from sandpiper.ports import CommitTarget, Tip
 
 
 def commit_files(target: CommitTarget, request: CommitRequest) -> CommitView:

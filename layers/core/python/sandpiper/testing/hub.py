@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sandpiper import limits
 from sandpiper.adapters import keys
 from sandpiper.errors import GitHubError
+from sandpiper.github_ports import Hold
 from sandpiper.models.github import Topic
-from sandpiper.ports import Hold
 
 if TYPE_CHECKING:
     from sandpiper.logic.github.conversation import Entry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sandpiper.errors import Conflict, GitHubError, Unavailable
-from sandpiper.ports import Tip
+from sandpiper.github_ports import Tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

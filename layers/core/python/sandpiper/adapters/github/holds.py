@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from sandpiper import limits
 from sandpiper.adapters.aws import error_code
 from sandpiper.adapters.dynamodb_values import to_item
-from sandpiper.ports import Hold
+from sandpiper.github_ports import Hold
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

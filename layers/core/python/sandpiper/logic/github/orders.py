@@ -26,13 +26,14 @@ from sandpiper.models.identity import Identity
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandpiper.github_ports import HeadWatch, Holds, Hub, Topics
     from sandpiper.logic.control import Controls
     from sandpiper.logic.github.deliveries import Delivery
     from sandpiper.logic.repos import RepoRules
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
     from sandpiper.models.run import Run
-    from sandpiper.ports import HeadWatch, Holds, Hub, Runs, Topics
+    from sandpiper.ports import Runs
 
 _APPROVAL_ID = re.compile(r"ap-\w+")
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"

@@ -19,9 +19,10 @@ from sandpiper.ports import Revision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandpiper.github_ports import Holds, Hub
     from sandpiper.models.github import GitHubOrigin
     from sandpiper.models.run import Run
-    from sandpiper.ports import Blobs, Clock, Holds, Hub, Runs
+    from sandpiper.ports import Blobs, Clock, Runs
 
 _LOOKS = 3
 

@@ -29,6 +29,7 @@ def test_an_issue_becomes_one_pull_request_however_often_its_comment_is_delivere
     run = asked.end()
     assert (run["status"], run["error"]) == ("completed", None)
     (pull,) = place.api("/pulls")
+    assert run["result"]["pull_request"] == {"number": pull["number"], "url": pull["html_url"], "draft": False}
     assert pull["title"].startswith("feat: ")
     assert (pull["head"]["ref"], pull["base"]["ref"], pull["draft"]) == (run["result"]["commit"]["branch"], "main", False)
     assert [label["name"] for label in pull["labels"]] == ["sandpiper"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, caching, context, durability, egress, events, first_request, imports, turns, walls, webhook
+from bench import api, caching, context, durability, egress, events, first_request, github, imports, turns, walls, webhook
 from bench.report import Report
 from bench.stack import running_stack
 
@@ -23,6 +23,8 @@ def main() -> int:
         events.run(report, stack)
         webhook.run(report, stack)
         api.run(report, stack)  # last: its runs stay in line for good
+    with running_stack(github="fake") as stack:
+        github.run(report, stack)
     report.write()
     return 0 if all(figure.met for figure in report.figures) else 1
 

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
@@ -88,13 +88,13 @@ def wait_until(condition: Callable[[], bool], *, seconds: float = 60, every: flo
 
 
 @contextlib.contextmanager
-def running_stack(*, model_url: str | None = None) -> Iterator[Stack]:
+def running_stack(*, model_url: str | None = None, github: Literal["real", "fake"] = "real") -> Iterator[Stack]:
     """`model_url` is of a model that is asked instead of the scripted one."""
     with tempfile.TemporaryDirectory(prefix="sandpiper-bench-") as directory, ScriptedModel() as model:
         environment = os.environ | {
             "ANTHROPIC_BASE_URL": model_url or model.url,
             "ANTHROPIC_API_KEY": "sk-of-the-bench",
         }
-        options = UpOptions(port=0, state_dir=Path(directory), environment=environment)
+        options = UpOptions(port=0, state_dir=Path(directory), environment=environment, github=github)
         with background(options) as info:
             yield Stack(info, model, options.state_dir)

@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sandpiper import limits
@@ -53,7 +53,8 @@ def _take(event: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     name, payload = headers.get("x-github-event", ""), _json(body)
     if name == "ping":
         return 200, {"status": "pong"}
-    found = read_delivery(name, _delivery_id(headers), payload, world().triggers)
+    triggers = replace(world().triggers, app_id=headers.get("x-github-hook-installation-target-id", ""))
+    found = read_delivery(name, _delivery_id(headers), payload, triggers)
     if isinstance(found, Ignored):
         return 202, {"status": "ignored", "reason": found.reason}
     _hand_on(found)

@@ -21,10 +21,13 @@ from sandpiper_local import aws
 from sandpiper_local.fake_github.client import GitHubAdmin
 from sandpiper_local.scripted_model.runner import ScriptedModel
 from sandpiper_local.stack import UpOptions, background
+from tests.e2e.hub import CHECKED, make_place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.e2e.hub import Place
 
 JWT_SECRET = "a-secret-for-end-to-end-tests-only-0123456789"
 APPROVAL_WAIT_SECONDS = 20  # enough to answer in time, and few enough to wait for
@@ -90,3 +93,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         options = UpOptions(port=0, state_dir=state_dir, environment=environment, github="fake")
         with background(options) as info, contextlib.closing(GitHubAdmin(info["github_url"])) as github:
             yield Stack(info, model, state_dir, github)
+
+
+@pytest.fixture
+def new_place(stack: Stack) -> Iterator[Callable[..., Place]]:
+    """Makes places on the fake GitHub: `new_place()`, or with files of its own."""
+    with contextlib.ExitStack() as closing:
+        yield lambda files=CHECKED: make_place(stack, closing, files)
+
+
+@pytest.fixture
+def place(new_place: Callable[..., Place]) -> Place:
+    return new_place()

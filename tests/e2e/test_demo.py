@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ON_THE_SCREEN = [
-    "the scripted model plays this task",
+    "An issue on GitHub: Discounts lose a cent", "the scripted model plays this task",
+    "ann comments on it", "/implement", "/acme/tillroll/issues/1#issuecomment-",
     "Queued", "Sandbox is up",  # status
     "Plan: Compute the discount once", "☐ Read the basket and its tests",
     "$ python3 -m unittest -q", "AssertionError: 900 != 899", "exit 1", "exit 0",  # commands with output
     "Quality gate", "✔ python3 -m unittest -q", "Gate passed",
     "+        discount = (total * discount_percent + 50) // 100",  # the diff
-    "Pushed to branch sandpiper/exact-discounts", "Branch  sandpiper/exact-discounts",
-    " completed", "The tests pass on the branch",
+    "Pushed to branch sandpiper/", "Branch  sandpiper/", " completed",
+    "The pull request: #2 feat: Discounts lose a cent", "/acme/tillroll/pull/2", "Closes #1",
+    "Sandpiper `/implement`: ✅ done", "**Quality gate**: ✅", "Pull request: #2",  # the status comment
+    "The tests pass on the branch",
     "The presigned URL gives the whole log",
-    "sandpiper up",  # what to try next
+    "sandpiper up --github fake",  # what to try next
 ]  # fmt: skip
 
 

@@ -95,6 +95,14 @@ def test_what_github_refuses_is_told_and_changes_nothing(github: GitHubAdmin, re
     assert github.call("GET", f"/repos/{repo}/git/ref/heads/main", by="ann")["object"]["sha"] == before
 
 
+def test_a_renamed_repository_is_found_under_its_old_name(github: GitHubAdmin, repo: str, person: Person) -> None:
+    token, renamed = github.token("ann"), f"{repo}-2"
+    github.fake("PATCH", f"/repos/{repo}", {"name": renamed.partition("/")[2]})
+    answer = commit(person, feature(repo), token)
+    assert (answer.status_code, answer.json()["commit"]["pr_url"]) == (200, f"{github.url}/{renamed}/pull/1")
+    assert [file["filename"] for file in github.call("GET", f"/repos/{renamed}/pulls/1/files", by="ann")]
+
+
 def test_the_token_of_github_is_in_no_log(stack: Stack, github: GitHubAdmin, repo: str, person: Person) -> None:
     token = github.token("ann")
     assert commit(person, feature(repo), token).status_code == 200

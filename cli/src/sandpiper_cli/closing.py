@@ -98,6 +98,9 @@ def _facts(result: Json) -> list[Line]:
         branch = one_line(commit["branch"], _WIDE)
         lines.append(Line("plain", f"Branch  {branch} at {commit['sha'][:12]} ({pushed})"))
         lines += [Line("link", one_line(commit["url"], 500))] if commit.get("url") else []
+    if pull := result.get("pull_request"):
+        kind = "draft, " if pull["draft"] else ""
+        lines += [Line("plain", f"Pull    {kind}#{pull['number']}"), Line("link", one_line(pull["url"], 500))]
     if usage := result.get("usage"):
         tokens = f"{tokens_in(usage):,} tokens in, {usage['output_tokens']:,} out"
         turns = "1 turn" if usage["turns"] == 1 else f"{usage['turns']} turns"

@@ -162,7 +162,7 @@ def resume(connection: Connection, *, run_id: RunArgument, as_json: JsonOption =
     """Let a paused run go on.
 
     One that waits for an answer wants `sandpiper say`, one that waits for an approval `sandpiper approve` or `reject`,
-    one without budget `sandpiper budget`.
+    one without budget `sandpiper budget`. One that waits for CI goes on by itself; with this it looks at once.
     """
     with connection.api() as api:
         answer = api.resume(run_id)

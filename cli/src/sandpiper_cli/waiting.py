@@ -20,6 +20,7 @@ _WHY = {
 }
 _GO_ON = {
     "budget_exhausted": "sandpiper budget {run_id}",
+    "awaiting_ci": "sandpiper resume {run_id}, to look at once",
     "awaiting_input": 'sandpiper say {run_id} "your answer"',
     "paused": "sandpiper resume {run_id}",
 }

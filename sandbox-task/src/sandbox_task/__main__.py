@@ -20,6 +20,7 @@ from sandbox_task.privileges import become_supervisor, guard_own_memory
 from sandbox_task.settings import Settings, read_settings
 from sandbox_task.stopping import Stop
 from sandbox_task.supervisor import Services, Supervisor
+from sandpiper import limits
 from sandpiper.adapters import aws
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
@@ -90,7 +91,8 @@ def _services(settings: Settings) -> Services:
 def _tokens(settings: Settings, clock: Clock) -> RepositoryTokens | None:
     if settings.github_function is None:
         return None
-    return LambdaRepositoryTokens(aws.client("lambda"), function=settings.github_function, clock=clock)
+    functions = aws.client("lambda", read_seconds=limits.GITHUB_MINTING_SECONDS)
+    return LambdaRepositoryTokens(functions, function=settings.github_function, clock=clock)
 
 
 def _own_credentials() -> list[str]:

@@ -56,19 +56,6 @@ def test_a_query_that_github_answers_with_errors_is_an_error(client: GitHubClien
         client.graphql("query { x }", {})
 
 
-def test_where_checks_are_not_allowed_a_commit_status_stands_in(client: GitHubClient, github: StubGitHub) -> None:
-    github.refusals.append(Refusal("POST", "/repos/o/r/check-runs", 403, "Resource not accessible"))
-    verdict = Verdict(name="sandpiper/review", conclusion="neutral", title="t" * 200, summary="s", url="https://c.io/r")
-    assert Checks(client, "o/r", "abc").report(verdict, external_id="run-1") == {"status_id": 700}
-    (status,) = github.statuses
-    assert (status["context"], status["state"], status["target_url"]) == (
-        "sandpiper/review",
-        "success",
-        "https://c.io/r",
-    )
-    assert len(status["description"]) == 140
-
-
 def test_a_check_that_was_made_before_is_found_by_its_run(client: GitHubClient, github: StubGitHub) -> None:
     checks = Checks(client, "o/r", "abc")
     made = checks.report(Verdict(name="n", conclusion="success", title="t", summary="s"), external_id="run-1")

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from sandpiper_cli.main import app
 from sandpiper_local import demo, stack
-from sandpiper_local.demo import DemoFailed, check_outcome, check_tests
+from sandpiper_local.demo import DemoFailed, check_outcome, check_tests, clone, without_marks
 from sandpiper_local.errors import AlreadyRunning, LocalError, PortTaken
-from sandpiper_local.sample_repository import create_sample_repository, git, sample_task
+from sandpiper_local.sample_repository import create_sample_repository
 from tests.unit.cli.fake_api import a_run
 
 if TYPE_CHECKING:
@@ -27,14 +27,7 @@ READY = {
     "aws_endpoint": "http://127.0.0.1:4566",
     "model": "scripted",
 }
-PASSED = a_run(result={"gate": {"status": "passed"}})
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    made = create_sample_repository(tmp_path / "tillroll")
-    git(made, "branch", sample_task().branch)
-    return made
+PASSED = {"gate": {"status": "passed"}}
 
 
 def stack_that(monkeypatch: pytest.MonkeyPatch, failure: LocalError | None) -> list[UpOptions]:
@@ -99,22 +92,21 @@ def test_a_demo_that_went_wrong_is_a_failure(monkeypatch: pytest.MonkeyPatch) ->
         (a_run(status="failed"), "failed"),
         (a_run(result={"gate": {"status": "skipped"}}), "gate"),
         (a_run(result=None), "gate"),
+        (a_run(result={**PASSED, "pull_request": None}), "no pull request"),
     ],
 )
-def test_the_demo_takes_nothing_less_than_a_completed_run_with_a_green_gate(
-    repository: Path, run: dict[str, Any], reason: str
+def test_the_demo_takes_nothing_less_than_a_completed_run_with_a_green_gate_and_a_pull_request(
+    run: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(DemoFailed, match=reason):
-        check_outcome(run, repository, sample_task())
+        check_outcome(run)
 
 
-def test_the_demo_wants_to_see_the_branch(repository: Path) -> None:
-    check_outcome(PASSED, repository, sample_task())
-    git(repository, "branch", "--delete", sample_task().branch)
-    with pytest.raises(DemoFailed, match="did not arrive"):
-        check_outcome(PASSED, repository, sample_task())
-
-
-def test_the_demo_runs_the_tests_of_the_branch_itself(repository: Path, tmp_path: Path) -> None:
+def test_the_demo_runs_the_tests_of_the_branch_itself(tmp_path: Path) -> None:
+    repository = create_sample_repository(tmp_path / "tillroll")
     with pytest.raises(DemoFailed, match="899"):  # the branch is still at the base, where one test fails
-        check_tests(repository, sample_task().branch, tmp_path / "checkout")
+        check_tests(clone(str(repository), "main", tmp_path / "checkout"))
+
+
+def test_what_github_hides_on_its_pages_is_not_shown() -> None:
+    assert without_marks("<!-- sandpiper:run r -->\n### Done\n\n<sub>`r`</sub>") == "### Done\n\n`r`"

@@ -7,7 +7,7 @@ import pytest
 from sandpiper.logic import log_parts
 from sandpiper.logic.log_parts import LogPart
 from sandpiper.logic.outcomes import Ending
-from sandpiper.models.run import CommitInfo, RunResult
+from sandpiper.models.run import CommitInfo, PullRequestInfo, RunResult
 from tests.unit.logic.world import BOB
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ def completed(api: Api) -> str:
         outcome="completed",
         summary="Added it",
         commit=CommitInfo(sha="abc", branch="b", message="feat: it", pushed=True),
+        pull_request=PullRequestInfo(number=7, url="https://github.com/o/r/pull/7"),
+        ci="passed",
         log_key=f"runs/{run_id}/attempts/1/log.txt",
         diff_key=f"runs/{run_id}/attempts/1/diff.patch",
     )
@@ -33,6 +35,7 @@ def test_a_run_shows_its_result_without_keys_of_the_store(api: Api) -> None:
     run = answer.body["run"]
     assert (answer.status, run["status"], run["task"], run["attempt"]) == (200, "completed", "Add a logout button", 1)
     assert (run["result"]["summary"], run["result"]["commit"]["sha"]) == ("Added it", "abc")
+    assert (run["result"]["pull_request"]["number"], run["result"]["ci"]) == (7, "passed")
     assert (run["result"]["log_url"], run["result"]["diff_url"]) == (f"/runs/{run_id}/logs", f"/runs/{run_id}/diff")
     assert not {"log_key", "diff_key"} & run["result"].keys()
 

@@ -29,10 +29,17 @@ def handed_on(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def send(
-    body: bytes, name: str = "issue_comment", /, *, signed: Callable[[bytes], str | None] | None = None, **event: Any
+    body: bytes,
+    name: str = "issue_comment",
+    /,
+    *,
+    signed: Callable[[bytes], str | None] | None = None,
+    app_id: str | None = None,
+    **event: Any,
 ) -> tuple[int, dict[str, Any]]:
     sign = signed or (lambda raw: signature(SECRET, raw))
     headers = {"x-github-event": name, "x-github-delivery": "d-1", "x-hub-signature-256": sign(body)}
+    headers["x-github-hook-installation-target-id"] = app_id
     given = {name: value for name, value in headers.items() if value is not None}
     answer = webhook.handler({"headers": given, "body": body.decode(errors="surrogateescape"), **event}, None)
     return answer["statusCode"], json.loads(answer["body"])
@@ -50,6 +57,15 @@ def test_a_command_is_handed_on_with_a_proof_and_answered_with_the_run(handed_on
     assert (delivery.id, delivery.verb, delivery.text) == ("d-1", "implement", "a logout button 🎉")
     assert asked["action"] == "delivery"
     assert is_proven(SECRET, asked["delivery"], asked["proof"])
+
+
+def test_the_checks_of_the_app_itself_are_not_handed_on(handed_on: list[dict[str, Any]]) -> None:
+    suite = payload("check_suite.completed")
+    ours = str(suite["check_suite"]["app"]["id"])
+    ignored = {"status": "ignored", "reason": "a check of our own"}
+    assert send(raw(suite), "check_suite", app_id=ours) == (202, ignored)
+    assert send(raw(suite), "check_suite", app_id="1")[1]["status"] == "accepted"
+    assert len(handed_on) == 1
 
 
 def test_a_body_that_came_in_base64_is_checked_as_it_was_sent(handed_on: list[dict[str, Any]]) -> None:

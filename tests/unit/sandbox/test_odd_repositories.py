@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,4 +73,17 @@ def test_a_branch_that_is_in_use_over_there_is_the_reason_that_is_given(
     git_server.git("r", "config", "core.bare", "false")
     repository = cloned(rooms, wall, url)
     with pytest.raises(RunError, match="rejected the push to main: branch is currently checked out"):
+        push_new_file(repository, wall, "main")
+
+
+def test_what_the_server_says_of_a_push_that_it_rejects_is_the_reason_that_is_given(
+    git_server: GitServer, rooms: Rooms, wall: Wall
+) -> None:
+    url = git_server.create("r", {"a.txt": "one\n"})
+    hook = Path(git_server.git("r", "rev-parse", "--absolute-git-dir").strip()) / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed.' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    repository = cloned(rooms, wall, url)
+    with pytest.raises(RunError, match=r"to main: pre-receive hook declined \(GH006: Protected branch update failed"):
         push_new_file(repository, wall, "main")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ class Recorded:
     body: Any
     actor: str
     status: int
+    at: float = field(default_factory=time.time)
 
 
 class Failures:

@@ -29,6 +29,8 @@ _UNREACHABLE = (
 _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
 _FORBIDDEN = ("[remote rejected]", "protected branch", "pre-receive hook declined")
 _ARCHIVED = ("was archived", "is archived")
+_MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
+_SERVER_LINES = 3
 _REASONS = ("error: ", "fatal: ", "! [remote rejected]")
 
 
@@ -44,6 +46,8 @@ def while_reading(error: GitError, repo: str) -> RunError:
         )
     if any(sign in said for sign in _MISSING):
         return _repository(f"There is no repository {repo}, or the token may not see it.")
+    if any(sign in said for sign in _MOVED):
+        return _renamed(repo)
     if any(sign in said for sign in _UNREACHABLE):
         return _repository(f"The server of {repo} could not be reached: {_reason(error)}", retryable=True)
     return _repository(f"The repository {repo} could not be read: {_reason(error)}")
@@ -59,6 +63,8 @@ def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
         return _repository(f"The repository {repo} is archived, so nothing can be pushed to it.")
     if any(sign in said for sign in _AUTHENTICATION):
         return _repository(f"The repository {repo} refused the push to {branch}: the token may not write to it.")
+    if any(sign in said for sign in _MOVED):
+        return _renamed(repo)
     if any(sign in said for sign in _FORBIDDEN):
         return _repository(f"The repository {repo} rejected the push to {branch}: {_rejection(error)}")
     if any(sign in said for sign in _REJECTED):
@@ -73,6 +79,10 @@ def _repository(message: str, *, retryable: bool = False) -> RunError:
     return RunError("repository_error", message, retryable=retryable)
 
 
+def _renamed(repo: str) -> RunError:
+    return _repository(f"The repository {repo} was renamed or moved. Ask again under its new name.")
+
+
 def _reason(error: GitError) -> str:
     """Git says first what went wrong, and then what could not be done because of it."""
     lines = error.complaint.splitlines() or ["no reason given"]
@@ -80,6 +90,7 @@ def _reason(error: GitError) -> str:
 
 
 def _rejection(error: GitError) -> str:
-    """Git gives the server's reason in brackets at the end of one line, and other words after it."""
+    """Git gives the server's reason in brackets at the end of one line; what the server says of it stands before."""
     found = re.search(r"\[remote rejected\].*\((.+)\)$", error.complaint, re.MULTILINE)
-    return found[1] if found else _reason(error)
+    said = re.findall(r"^remote: error: (.*\S)", error.complaint, re.MULTILINE)
+    return " ".join([found[1] if found else _reason(error), *(f"({words})" for words in said[:_SERVER_LINES])])

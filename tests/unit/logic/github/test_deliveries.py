@@ -97,6 +97,12 @@ def test_completed_checks_are_told_even_by_a_bot() -> None:
     assert (found.verb, found.head_sha) == ("checks", body["check_suite"]["head_sha"])
 
 
+def test_our_own_checks_wake_nobody() -> None:
+    body = payload("check_suite.completed")
+    ours = Triggers(label="", assignee="", app_id=str(body["check_suite"]["app"]["id"]))
+    assert read("check_suite", body, ours) == Ignored("a check of our own")
+
+
 def test_an_edit_asks_for_nothing() -> None:
     body = payload("issue_comment.edited")
     body["comment"]["body"] = "/implement"

@@ -156,11 +156,6 @@ def _checks(github: StubGitHub, asked: Asked, sha: str) -> tuple[int, Any]:
     return 200, {"total_count": len(found), "check_runs": found}
 
 
-def _new_status(github: StubGitHub, asked: Asked, sha: str) -> tuple[int, Any]:
-    github.statuses.append({"id": 700, "sha": sha, **asked.body})
-    return 201, github.statuses[-1]
-
-
 def _edit(github: StubGitHub, asked: Asked, comment: str) -> tuple[int, Any]:
     github.comments.setdefault(int(comment), []).append(asked.body["body"])
     return 200, {"id": int(comment)}
@@ -182,7 +177,6 @@ _ROUTES: tuple[tuple[str, str, Callable[..., tuple[int, Any]]], ...] = (
     ("GET", rf"{_R}/commits/(\w+)/check-runs", _checks),
     ("GET", rf"{_R}/commits/\w+/status", lambda github, _asked: (200, {"statuses": github.statuses})),
     ("GET", rf"{_R}/commits/\w+/check-suites", lambda github, _asked: (200, {"check_suites": github.suites})),
-    ("POST", rf"{_R}/statuses/(\w+)", _new_status),
     ("GET", rf"{_R}/actions/jobs/(\d+)/logs", lambda _github, _asked, job: (302, f"/logs/{job}")),
     ("GET", r"/logs/(\d+)", lambda github, _asked, job: (200, github.logs[int(job)])),
 )

@@ -88,7 +88,6 @@ def test_a_check_that_can_not_be_shown_is_a_warning(
     hub_world: World, git_server: GitServer, github: StubGitHub
 ) -> None:
     github.refusals.append(Refusal("POST", "/repos/o/r/check-runs", 403, "no", times=9))
-    github.refusals.append(Refusal("POST", r"/repos/o/r/statuses/\w+", 403, "not accessible", times=9))
     hub_world.perform(on_pull(git_server), review())
     assert hub_world.result.outcome == "completed"
     assert "sandpiper/review could not be shown" in hub_world.told("warning")[0]["message"]

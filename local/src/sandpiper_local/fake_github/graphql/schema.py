@@ -100,6 +100,7 @@ class Schema:
             "__typename": "PullRequestReviewComment", "id": node_id("PRRC", comment.id), "databaseId": comment.id,
             "fullDatabaseId": str(comment.id), "body": comment.body, "path": comment.path, "line": comment.line,
             "originalLine": comment.line, "diffHunk": comment.diff_hunk, "author": self._person(comment.user),
+            "viewerDidAuthor": comment.user is self._call.actor.user,
             "createdAt": time_of(comment.created_at), "updatedAt": time_of(comment.updated_at), "url": url,
             "commit": {"__typename": "Commit", "oid": comment.commit_id},
             "originalCommit": {"__typename": "Commit", "oid": comment.commit_id},

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from sandpiper.adapters.github.client import GitHubClient
 
 Conclusion = Literal["success", "failure", "neutral"]
-_NOT_FOR_US = frozenset({403, 404})  # only Apps with the permission may write checks
-_STATE_OF: dict[Conclusion, str] = {"success": "success", "failure": "failure", "neutral": "success"}
+_NOT_FOR_US = frozenset({403, 404})
 _RED = frozenset({"failure", "timed_out", "cancelled", "startup_failure", "action_required"})
 _ACTIONS = "github-actions"
 
@@ -47,13 +46,8 @@ class Checks:
     sha: str
 
     def report(self, verdict: Verdict, *, external_id: str) -> dict[str, Any]:
-        """As a check run, or as a commit status where we may make no check runs."""
-        try:
-            return {"check_run_id": self._create(verdict, external_id)}
-        except GitHubError as error:
-            if error.code not in _NOT_FOR_US:
-                raise
-            return {"status_id": self._set_status(verdict)}
+        """As a check run, which the App may make wherever it is installed."""
+        return {"check_run_id": self._create(verdict, external_id)}
 
     def find(self, name: str, *, external_id: str) -> dict[str, Any] | None:
         """The check of ours that an earlier attempt may have made."""
@@ -100,14 +94,6 @@ class Checks:
             "output": {"title": verdict.title, "summary": verdict.summary},
         } | ({"details_url": verdict.url} if verdict.url else {})
         return int(self.client.call("POST", f"/repos/{self.repository}/check-runs", fields)["id"])
-
-    def _set_status(self, verdict: Verdict) -> int:
-        fields = {
-            "state": _STATE_OF[verdict.conclusion],
-            "context": verdict.name,
-            "description": verdict.title[: limits.GITHUB_STATUS_CHARS],
-        } | ({"target_url": verdict.url} if verdict.url else {})
-        return int(self.client.call("POST", f"/repos/{self.repository}/statuses/{self.sha}", fields)["id"])
 
     @property
     def _commit(self) -> str:

@@ -4,7 +4,7 @@
 |---|---|
 | issue_comment, pull_request_review_comment (created), pull_request_review (submitted) | what its command says |
 | issues (labeled, assigned) | to implement the issue, if label or assignee are the configured ones |
-| check_suite (completed) | to wake a run that waits for it |
+| check_suite (completed), not our own | to wake a run that waits for it |
 | installation, installation_repositories | nothing; it is logged |
 | anything else, edits, bots | nothing |
 """
@@ -67,6 +67,7 @@ def run_id_of(delivery: Delivery) -> str:
 class Triggers:
     label: str
     assignee: str
+    app_id: str = ""  # whose check suites say nothing that we don't know
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,12 @@ def _issues(delivery_id: str, payload: Mapping[str, Any], triggers: Triggers) ->
     return _delivery(delivery_id, payload, None, about)
 
 
-def _check_suite(delivery_id: str, payload: Mapping[str, Any], _: Triggers) -> Delivery | Ignored:
+def _check_suite(delivery_id: str, payload: Mapping[str, Any], triggers: Triggers) -> Delivery | Ignored:
     if not _is(payload, "completed"):
         return Ignored("not completed")
     suite = payload["check_suite"]
+    if str((suite.get("app") or {}).get("id")) == triggers.app_id:
+        return Ignored("a check of our own")
     about = {"verb": "checks", "head_sha": suite["head_sha"], "conclusion": suite["conclusion"] or ""}
     return _delivery(delivery_id, payload, None, about)
 

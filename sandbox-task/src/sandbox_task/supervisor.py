@@ -114,6 +114,7 @@ class Supervisor:
     def _begin(self) -> None:
         """Say that the run is running. Raises Fenced if it is somebody else's by now, or over."""
         run = self._services.runs.get(self._settings.run_id)
+        self._used = run.usage
         now = self._services.clock.now()
         started = NewEvent(type="run_started", data={"attempt": self._settings.attempt})
         try:
@@ -210,6 +211,7 @@ class Supervisor:
             approvals=self._approvals(spec, wall, allowance, inbox, gateway),
             github=github,
             left_off=left_off,
+            used=self._used,
         )
 
     def _gateway(self, spec: RunSpec, token: Token) -> Gateway:

@@ -27,6 +27,7 @@ from sandbox_task.proving import Proving
 from sandbox_task.saving import Saver
 from sandpiper import limits
 from sandpiper.errors import RunError
+from sandpiper.models.run import Usage
 from sandpiper.models.spec import READ_ONLY_TASKS, RunSpec
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from sandbox_task.stopping import Stop
     from sandbox_task.suspension import Suspended
     from sandbox_task.workspace.repository import Repository
-    from sandpiper.models.run import Plan, Usage
+    from sandpiper.models.run import Plan
     from sandpiper.ports import Clock
 
 _REPLY_TOKENS = 16_384
@@ -55,7 +56,10 @@ _LOST = "its sandbox was lost"
 
 @dataclass
 class Work:
-    """`left_off` is where an earlier attempt stood; without it the work begins at the beginning."""
+    """`left_off` is where an earlier attempt stood; without it the work begins at the beginning.
+
+    `used` is what the run's row says, which can be more than what was stored of the work.
+    """
 
     spec: RunSpec
     wall: Wall
@@ -73,6 +77,7 @@ class Work:
     approvals: Approvals
     github: Hub
     left_off: Checkpoint | None = None
+    used: Usage = field(default_factory=Usage)
     progress: Progress = field(default_factory=Progress)
     agent: Agent | None = None
     gate: Gate | None = None
@@ -149,7 +154,12 @@ class Work:
 
     @property
     def _journal(self) -> Journal:
-        return self.agent.journal if self.agent else self.left_off.journal if self.left_off else Journal()
+        return self.agent.journal if self.agent else self._journal_before
+
+    @cached_property
+    def _journal_before(self) -> Journal:
+        journal = self.left_off.journal if self.left_off else Journal()
+        return journal.model_copy(update={"usage": journal.usage.at_least(self.used)})
 
     @cached_property
     def _opening(self) -> Opening:
@@ -237,7 +247,7 @@ class Work:
             inbox=self.inbox,
             stop=self.stop,
             reply_tokens=self.spec.max_tokens or _REPLY_TOKENS,
-            journal=self.left_off.journal if self.left_off else None,
+            journal=self._journal_before,
             keeping=self.keeping,
         )
         if unknown := unknown_tools(self.spec):

@@ -13,7 +13,7 @@ from sandbox_task.control import Control
 from sandbox_task.stopping import Stop
 from sandpiper import limits
 from sandpiper.errors import Fenced
-from sandpiper.models.run import Budget
+from sandpiper.models.run import Budget, Usage
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import FakeRuns, FakeWorkflow
 from tests.unit.sandbox.mortal import MortalWorld
@@ -84,6 +84,17 @@ def test_the_working_time_of_a_lost_sandbox_is_counted(mortal: MortalWorld, git_
     mortal.replace()
     mortal.live([plan(), run("sleep 0.3"), done()])
     assert checkpoint_of(mortal).seconds_used > 0.3
+
+
+def test_what_an_attempt_reported_counts_even_if_nothing_else_of_it_was_stored(
+    mortal: MortalWorld, git_server: GitServer
+) -> None:
+    mortal.store(spec(git_server.create("r", FILES)))
+    reported = Usage(turns=3, input_tokens=1_000, cost_usd=0.125)
+    mortal.runs.change(RUN_ID, allowed=("provisioning",), changes={"usage": reported})
+    mortal.live([plan(), write("answer", "42\n"), done()])
+    used = Usage(turns=6, input_tokens=1_300, cost_usd=0.155)
+    assert (mortal.result.usage, mortal.runs.get(RUN_ID).usage) == (used, used)
 
 
 def test_what_the_model_must_know_after_a_loss_is_said_once(

@@ -44,6 +44,10 @@ class Usage(Model):
         sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
         return Usage(**{**sums, "cost_usd": round(sums["cost_usd"], 8)})
 
+    def at_least(self, other: Usage) -> Usage:
+        """Of two that tell of the same run, what either of them knows."""
+        return Usage(**{name: max(getattr(self, name), getattr(other, name)) for name in Usage.model_fields})
+
     @property
     def total_tokens(self) -> int:
         """In and out, from the cache or not: what `max_total_tokens` bounds."""

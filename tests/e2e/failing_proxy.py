@@ -66,7 +66,7 @@ MODEL_IS_DOWN: dict[str, Sequence[Trouble]] = {"other": (CUT,)}
 
 
 class FailingProxy:
-    """Requests reach what is behind it as they are, signatures included. `troubles` are by service, one after another."""
+    """Requests reach what is behind it as they are, signatures included. `troubles` are by service, in turns."""
 
     def __init__(self, url: str, *, troubles: Mapping[str, Sequence[Trouble]]) -> None:
         self._behind = urlsplit(url).netloc

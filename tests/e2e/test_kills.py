@@ -84,7 +84,7 @@ def played(stack: Stack, script: Script, calm: Played) -> Iterator[Plays]:
 
 def at_random(calm: Played) -> dict[str, tuple[Fault, Fault]]:
     """At any time that an undisturbed run takes in its sandbox."""
-    print(f"SANDPIPER_FAULT_SEED={SEED}")  # shown with a failure
+    print(f"SANDPIPER_FAULT_SEED={SEED}")  # noqa: T201 - shown with a failure
     chance, span = random.Random(SEED), seconds_of(calm)  # noqa: S311
     return {
         name: (kill_after(chance.uniform(0, span), attempt=1), kill_after(chance.uniform(0, span), attempt=2))

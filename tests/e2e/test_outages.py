@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandpiper_local.scripted_model.conversation import last_tool_results
 from tests.e2e.failing_proxy import AWS_TROUBLES, MODEL_IS_DOWN, FailingProxy, rerouted
 from tests.e2e.faults import Fault, Played, Script, assert_same, event_of
-from tests.e2e.support import finishes, of_type, plans, processes_with, requests_for, shell, wait_for, writes
+from tests.e2e.support import finishes, of_type, plans, shell, wait_for, writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 FILES = {"a.txt": "a\n", ".sandpiper.yml": "checks: ['test -e a.txt']\n"}
 # event → for how many seconds S3 and DynamoDB fail from then on
 AWS_AWAY = {
-    "at the beginning": {"run_dispatched": 4.0},
+    "at the beginning": {"run_dispatched": 3.0, "run_started": 3.0},
     "in the middle": {"repo_clone_started": 1.5, "tool_started": 4.0},
     "at the end": {"gate_check_started": 1.5, "commit_created": 4.0},
 }
@@ -79,7 +76,7 @@ def away(aws: FailingProxy, moments: dict[str, float]) -> tuple[Fault, ...]:
         return fault
 
     def both_failed(_person: Person, run_id: str) -> None:
-        wait_for(lambda: aws.failed[run_id, "dynamodb"] and aws.failed[run_id, "s3"] or None)
+        wait_for(lambda: (aws.failed[run_id, "dynamodb"] and aws.failed[run_id, "s3"]) or None)
 
     return (*(at(type_, seconds) for type_, seconds in moments.items()), both_failed)
 

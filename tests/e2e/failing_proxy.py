@@ -71,7 +71,8 @@ class FailingProxy:
     def __init__(self, url: str, *, troubles: Mapping[str, Sequence[Trouble]]) -> None:
         self._behind = urlsplit(url).netloc
         self._troubles = {service: itertools.cycle(each) for service, each in troubles.items()}
-        self._until: dict[str, float] = {}
+        self._asked: dict[tuple[str, str], float] = {}
+        self._until: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
         self.failed: Counter[tuple[str, str]] = Counter()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": self}))
@@ -88,18 +89,20 @@ class FailingProxy:
         self._server.server_close()
 
     def fail_for(self, mark: str, seconds: float) -> None:
-        """From now on, for requests that have this in their path or body."""
+        """Requests that have this in their path or body; each service from the next such request on."""
         with self._lock:
-            self._until[mark] = time.monotonic() + seconds
+            self._asked |= {(mark, service): seconds for service in self._troubles}
 
     def trouble_for(self, path: str, headers: Mapping[str, str], body: bytes) -> Trouble | None:
         service, now = service_of(headers), time.monotonic()
         with self._lock:
-            away = [mark for mark, until in self._until.items() if now < until and _has(mark, path, body)]
-            if not away or service not in self._troubles:
-                return None
-            self.failed[away[0], service] += 1
-            return next(self._troubles[service])
+            for key in [key for key in self._asked if key[1] == service and _has(key[0], path, body)]:
+                self._until[key] = now + self._asked.pop(key)
+            for key in [key for key, until in self._until.items() if now < until]:
+                if key[1] == service and _has(key[0], path, body):
+                    self.failed[key] += 1
+                    return next(self._troubles[service])
+        return None
 
     def forward(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[Answer, dict[str, str]]:
         connection = HTTPConnection(self._behind, timeout=60)

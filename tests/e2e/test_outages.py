@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandpiper_local.scripted_model.conversation import last_tool_results
 from tests.e2e.failing_proxy import AWS_TROUBLES, MODEL_IS_DOWN, FailingProxy, rerouted
 from tests.e2e.faults import Fault, Played, Script, assert_same, event_of
-from tests.e2e.support import finishes, of_type, plans, shell, wait_for, writes
+from tests.e2e.support import (
+    Person,
+    finishes,
+    new_task,
+    of_type,
+    plans,
+    processes_with,
+    requests_for,
+    shell,
+    wait_for,
+    writes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.e2e.conftest import Stack
-    from tests.e2e.support import Person
 
     type Plays = Callable[[str], Played]
 
 FILES = {"a.txt": "a\n", ".sandpiper.yml": "checks: ['test -e a.txt']\n"}
 # event → for how many seconds S3 and DynamoDB fail from then on
 AWS_AWAY = {
-    "at the beginning": {"run_dispatched": 3.0, "run_started": 3.0},
+    "at the beginning": {"run_dispatched": 3.0},
     "in the middle": {"repo_clone_started": 1.5, "tool_started": 4.0},
     "at the end": {"gate_check_started": 1.5, "commit_created": 4.0},
 }
@@ -105,3 +120,24 @@ def test_a_run_outlives_a_model_that_fails_again_and_again(played: Plays, name: 
     failures = MODEL_FAILS[name][1]
     assert_same(played(name), played("calm"), kills=failures)
     assert len(of_type(played(name).events, "agent_turn_failed")) == failures
+
+
+def test_a_command_that_somebody_kills_is_told_to_the_model_and_the_run_goes_on(stack: Stack) -> None:
+    mark = uuid.uuid4().hex
+    task = new_task(stack, plans(), shell(f"exec -a {mark} sleep 600"), finishes("After all."))
+    with Person(stack) as person:
+        run_id = person.start({"task": task})
+        for pid in wait_for(lambda: [pid for pid in processes_with(mark) if is_command(pid, mark)] or None):
+            os.kill(pid, signal.SIGKILL)
+        run = person.end_of(run_id)
+    assert (run["status"], run["attempt"], run["result"]["summary"]) == ("completed", 1, "After all.")
+    (result,) = last_tool_results(requests_for(stack, task)[-1]["messages"])
+    assert (result.is_error, "SIGKILL" in result.text) == (True, True), result.text
+
+
+def is_command(pid: int, mark: str) -> bool:
+    """And not the shell that is about to become it."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(mark.encode())
+    except FileNotFoundError:
+        return False

@@ -177,6 +177,7 @@ def pushed(repository: Path) -> dict[str, Any]:
 
 def assert_same(disturbed: Played, calm: Played, *, kills: int) -> None:
     """The invariants of every fault; that events are 1…n is asserted wherever they are read."""
+    assert disturbed.run["error"] == calm.run["error"]
     assert disturbed.outcome == calm.outcome
     assert (disturbed.tree, disturbed.stories) == (calm.tree, calm.stories)
     assert (disturbed.commits, disturbed.pushes) == (calm.commits, calm.pushes)

@@ -132,7 +132,7 @@ def test_a_command_that_somebody_kills_is_told_to_the_model_and_the_run_goes_on(
         run = person.end_of(run_id)
     assert (run["status"], run["attempt"], run["result"]["summary"]) == ("completed", 1, "After all.")
     (result,) = last_tool_results(requests_for(stack, task)[-1]["messages"])
-    assert (result.is_error, "SIGKILL" in result.text) == (True, True), result.text
+    assert "killed by SIGKILL" in result.text
 
 
 def is_command(pid: int, mark: str) -> bool:

@@ -91,7 +91,7 @@ def test_records_of_the_table_that_come_again_and_too_late_are_shown_once(stack:
 
 def broadcast_again(stack: Stack, run_id: str, numbers: list[int]) -> None:
     """As a stream does whose last batch was not confirmed."""
-    key = {"ExpressionAttributeValues": {":run": {"S": f"RUN#{run_id}"}}, "KeyConditionExpression": "pk = :run"}
+    key = {"ExpressionAttributeValues": {":run": {"S": run_id}}, "KeyConditionExpression": "run_id = :run"}
     rows = stack.aws("dynamodb").query(TableName=stack.outputs["EventsTable"], **key)["Items"]
     images = {int(row["seq"]["N"]): row for row in rows}
     records = [

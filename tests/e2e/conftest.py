@@ -33,7 +33,10 @@ JWT_SECRET = "a-secret-for-end-to-end-tests-only-0123456789"
 APPROVAL_WAIT_SECONDS = 20  # enough to answer in time, and few enough to wait for
 MODEL_KEY = "sk-model-key-of-the-end-to-end-tests"
 # these files go first, so that short ones fill up the end and no worker idles there
-LONGEST = {"test_openapi", "test_recovery", "test_approvals", "test_local_stack", "test_demo", "test_cli"}
+LONGEST = {
+    *("test_openapi", "test_recovery", "test_approvals", "test_local_stack", "test_demo", "test_cli"),
+    *("test_kills", "test_outages", "test_one_life"),
+}
 
 
 @pytest.hookimpl(trylast=True)  # the rest of the order stays random

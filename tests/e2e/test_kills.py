@@ -1,20 +1,37 @@
-"""Kill -9 and SIGTERM of the real sandbox on the embedded AWS: the run ends like one that was left alone."""
+"""Kill -9 and SIGTERM of the real sandbox on the embedded AWS: the run ends like one that was left alone.
+
+All runs of this file go on side by side, each of its own person. `SANDPIPER_FAULT_SEED` repeats the random ones.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.faults import Played, Script, assert_same, kill_at, kill_sandbox
-from tests.e2e.support import Person, finishes, of_type, plans, sandbox_processes, shell, types_of, wait_for, writes
+from tests.e2e.faults import Fault, Played, Script, assert_same, event_of, kill_after, kill_at, kill_sandbox
+from tests.e2e.support import finishes, of_type, plans, sandbox_processes, shell, types_of, writes
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Stack
+    from collections.abc import Callable, Iterator
 
-FILES = {"check.sh": "! test -e steps\n", "a.txt": "a\n", ".gitignore": "built\n"}
+    from tests.e2e.conftest import Stack
+    from tests.e2e.support import Person
+
+    type Plays = Callable[[str], Played]
+
+FILES = {
+    "check.sh": "! test -e steps\n",
+    "a.txt": "a\n",
+    ".gitignore": "built\n",
+    ".sandpiper.yml": "checks: ['sh check.sh']\n",
+    "prd.json": '{"userStories": [{"id": "US-1", "title": "The steps", "passes": false}]}\n',
+}
 # Each step appends, so that one which is done twice, or on another tree than it had, shows in the end.
 REPLIES = (
     plans("sh check.sh"),
@@ -24,56 +41,98 @@ REPLIES = (
     shell("mkdir d; mv steps d; echo three >> d/steps"),
     finishes("After all."),
 )
+TOLD_TO_GO = (kill_at("tool_started", nth=2, number=signal.SIGTERM),)
+# Two kills in one life: the third loss would be the end of the run.
+AT_EVENTS: dict[str, tuple[Fault, Fault]] = {
+    "beginning": (kill_at("run_started"), kill_at("repo_clone_started", attempt=2)),
+    "reading": (kill_at("repo_clone_completed"), kill_at("repo_context_collected", attempt=2)),
+    "planning": (kill_at("agent_turn_started"), kill_at("planning_completed", attempt=2)),
+    "commands": (kill_at("tool_started", nth=2), kill_at("tool_completed", nth=2, attempt=2)),
+    "edits": (kill_at("agent_turn_started", nth=4), kill_at("file_changed", attempt=2)),
+    "finishing": (kill_at("agent_turn_completed", nth=6), kill_at("agent_finished", attempt=2)),
+    "proving": (kill_at("gate_check_started"), kill_at("gate_completed", attempt=2)),
+    "publishing": (kill_at("commit_created"), kill_at("commit_pushed")),
+}
+AT_RANDOM = ("random-1", "random-2", "random-3")
+SEED = int(os.environ.get("SANDPIPER_FAULT_SEED") or random.randrange(10**6))  # noqa: S311 - chance, no secret
+SIDE_BY_SIDE = 6
 
 
 @pytest.fixture(scope="module")
 def script(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Script:
-    return Script(stack, tmp_path_factory.mktemp("kills"), FILES, REPLIES)
+    for service in ("dynamodb", "s3", "ecs", "stepfunctions"):
+        stack.aws(service)  # made by one thread, used by many
+    return Script(stack, tmp_path_factory.mktemp("kills"), FILES, REPLIES, words="Do US-1 by the script")
 
 
 @pytest.fixture(scope="module")
 def calm(script: Script) -> Played:
     played = script.run()
     assert played.outcome == ("completed", "After all.", "passed")
-    assert (played.requests, played.commits) == (len(REPLIES), 1)
+    assert (played.requests, played.commits, played.pushes, played.stories) == (len(REPLIES), 1, 1, 1)
+    assert {"d/steps", "prd.json"} < played.tree.keys()
     return played
 
 
-@pytest.mark.parametrize(
-    ("event", "nth"),
-    [
-        ("repo_clone_started", 1),
-        ("agent_turn_started", 3),
-        ("tool_started", 2),
-        ("gate_check_started", 1),
-        ("commit_created", 1),
-    ],
-)
-def test_a_run_whose_sandbox_is_killed_ends_like_one_that_was_left_alone(
-    script: Script, calm: Played, event: str, nth: int
+@pytest.fixture(scope="module")
+def played(stack: Stack, script: Script, calm: Played) -> Iterator[Plays]:
+    plays = {**AT_EVENTS, **at_random(calm), "told to go": TOLD_TO_GO, "two at once": two_at_once(stack)}
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        started: dict[str, Future[Played]] = {name: pool.submit(script.run, *plays[name]) for name in plays}
+        yield lambda name: started[name].result()
+
+
+def at_random(calm: Played) -> dict[str, tuple[Fault, Fault]]:
+    """At any time that an undisturbed run takes in its sandbox."""
+    print(f"SANDPIPER_FAULT_SEED={SEED}")  # noqa: T201 - shown with a failure
+    chance, span = random.Random(SEED), seconds_of(calm)  # noqa: S311
+    return {
+        name: (kill_after(chance.uniform(0, span), attempt=1), kill_after(chance.uniform(0, span), attempt=2))
+        for name in AT_RANDOM
+    }
+
+
+def seconds_of(calm: Played) -> float:
+    times = {event["type"]: datetime.fromisoformat(event["ts"]) for event in calm.events}
+    return (times["run_completed"] - times["run_started"]).total_seconds()
+
+
+@pytest.mark.parametrize("name", AT_EVENTS)
+def test_a_run_whose_sandboxes_are_killed_at_events_ends_like_one_that_was_left_alone(
+    played: Plays, calm: Played, name: str
 ) -> None:
-    killed = script.run(kill_at(event, nth=nth))
-    assert_same(killed, calm, kills=1)
-    assert killed.run["attempt"] == 2
-
-
-def test_a_run_that_is_killed_twice_tells_what_was_kept(script: Script, calm: Played) -> None:
-    killed = script.run(kill_at("tool_started", nth=3), kill_at("agent_finished"))
+    killed = played(name)
     assert_same(killed, calm, kills=2)
-    first, second = of_type(killed.events, "run_recovered")
+    assert killed.losses == (killed.run["attempt"] - 1)
+    # one that is killed when all is pushed may have handed in its result by then
+    assert killed.losses == 2 or name == "publishing"
+
+
+@pytest.mark.parametrize("name", AT_RANDOM)
+def test_a_run_whose_sandboxes_are_killed_at_any_time_ends_like_one_that_was_left_alone(
+    played: Plays, calm: Played, name: str
+) -> None:
+    killed = played(name)
+    assert_same(killed, calm, kills=killed.losses)
+
+
+def test_a_run_that_is_killed_twice_tells_what_was_kept(played: Plays) -> None:
+    first, second = of_type(played("edits").events, "run_recovered")
     assert 2 <= first["kept_turns"] <= second["kept_turns"] <= len(REPLIES)
-    assert types_of(killed.events).count("gate_completed") >= 1
+    assert types_of(played("finishing").events).count("gate_completed") == 1
 
 
-def test_a_sandbox_that_is_told_to_go_hands_over(script: Script, calm: Played) -> None:
-    told = script.run(kill_at("tool_started", nth=2, number=signal.SIGTERM))
+def test_a_sandbox_that_is_told_to_go_hands_over(played: Plays, calm: Played) -> None:
+    told = played("told to go")
     assert_same(told, calm, kills=1)
     assert of_type(told.events, "run_recovered")[0]["error"] == "SandboxTerminated"
 
 
-def test_of_two_sandboxes_of_one_run_the_older_one_does_nothing_any_more(
-    script: Script, calm: Played, stack: Stack
-) -> None:
+def test_of_two_sandboxes_of_one_run_the_older_one_does_nothing_any_more(played: Plays, calm: Played) -> None:
+    assert_same(played("two at once"), calm, kills=2)
+
+
+def two_at_once(stack: Stack) -> tuple[Fault, Fault]:
     """It is stopped in the middle of its work (as by a machine that sleeps), replaced, and wakes up again."""
     asleep: list[int] = []
 
@@ -86,13 +145,13 @@ def test_of_two_sandboxes_of_one_run_the_older_one_does_nothing_any_more(
         stack.aws("stepfunctions").send_task_failure(taskToken=token, error="SandboxLost", cause="asleep")
 
     def wake(person: Person, run_id: str) -> None:
-        wait_for(lambda: True if len(of_type(person.events(run_id), "run_started")) == 2 else None)
+        event_of(person, run_id, "run_started", nth=2)
         for pid in asleep:
             os.kill(pid, signal.SIGCONT)
+        event_of(person, run_id, "run_completed")
+        kill_sandbox(run_id, attempt=1)
 
-    both = script.run(freeze, wake)
-    assert_same(both, calm, kills=2)
-    kill_sandbox(both.run["run_id"], attempt=1)
+    return freeze, wake
 
 
 def token_of(stack: Stack, run_id: str) -> str:

@@ -360,11 +360,11 @@ def test_the_end_of_one_part_ends_the_whole_and_names_it(tmp_path: Path) -> None
     command = [sys.executable, "-m", "sandpiper_local", "up", "--port", "0", "--state-dir", str(tmp_path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as up:
         info = wait_for(lambda: status(tmp_path), seconds=120)
-        os.kill(info["pids"]["front_door"], signal.SIGKILL)
+        os.kill(info["pids"]["ecs_agent"], signal.SIGKILL)
         said, _ = up.communicate(timeout=60)
     assert up.returncode == 1
-    assert "front_door ended" in said
-    assert str(tmp_path / "logs" / "front_door.log") in said
+    assert "ecs_agent ended" in said
+    assert str(tmp_path / "logs" / "ecs_agent.log") in said
 
 
 def run_up(*options: str) -> subprocess.CompletedProcess[str]:

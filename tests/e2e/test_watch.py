@@ -11,7 +11,7 @@ from sandpiper_cli.live import Stream
 from sandpiper_local import aws
 from tests.e2e.command_line import CommandLine
 from tests.e2e.cutting_proxy import CuttingProxy
-from tests.e2e.sockets import SilentRun
+from tests.e2e.sockets import SilentRun, socket_of
 from tests.e2e.support import Person, wait_for
 
 if TYPE_CHECKING:
@@ -70,6 +70,38 @@ def test_a_stream_whose_socket_is_cut_fifty_times_shows_no_gap_and_no_double(sta
         reader.join(30)
         assert seen == list(range(1, CUTS_OF_A_STREAM * 3 + 3))
         assert network.sockets_opened >= CUTS_OF_A_STREAM
+
+
+def test_records_of_the_table_that_come_again_and_too_late_are_shown_once(stack: Stack) -> None:
+    with Person(stack) as ann, Api(stack.api_url, stack.token(ann.name)) as api, socket_of(ann) as socket:
+        run = SilentRun(stack, ann.name)
+        run.append(3)
+        seen: list[int] = []
+        stream = Stream(api, run.run_id)
+        reader = threading.Thread(target=lambda: seen.extend(event.seq for event in stream))
+        reader.start()
+        wait_for(lambda: run.subscribers() or None)
+        socket.subscribe(run.run_id, after=4)
+        broadcast_again(stack, run.run_id, [3, 2, 4, 2])
+        assert socket.numbers(4) == [3, 2, 4, 2], "they do reach who is connected"
+        run.end()
+        reader.join(30)
+        assert seen == [1, 2, 3, 4, 5]
+
+
+def broadcast_again(stack: Stack, run_id: str, numbers: list[int]) -> None:
+    """As a stream does whose last batch was not confirmed."""
+    key = {"ExpressionAttributeValues": {":run": {"S": run_id}}, "KeyConditionExpression": "run_id = :run"}
+    rows = stack.aws("dynamodb").query(TableName=stack.outputs["EventsTable"], **key)["Items"]
+    images = {int(row["seq"]["N"]): row for row in rows}
+    records = [
+        {"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(place), "NewImage": images[number]}}
+        for place, number in enumerate(numbers)
+    ]
+    functions = stack.aws("lambda").list_functions()["Functions"]
+    (name,) = (each["FunctionName"] for each in functions if each["Handler"] == "broadcast.handler.handler")
+    answer = stack.aws("lambda").invoke(FunctionName=name, Payload=json.dumps({"Records": records}).encode())
+    assert json.load(answer["Payload"]) == {"batchItemFailures": []}
 
 
 def test_a_watcher_whose_socket_the_server_closes_comes_back(stack: Stack) -> None:

@@ -71,19 +71,20 @@ def _work_dir(settings: Settings) -> Iterator[Path]:
 
 
 def _services(settings: Settings) -> Services:
-    clock = SystemClock()
-    dynamodb, blobs = aws.client("dynamodb"), S3Blobs(aws.client("s3"), bucket=settings.artifacts_bucket)
+    clock, attempts = SystemClock(), limits.SANDBOX_AWS_ATTEMPTS
+    dynamodb = aws.client("dynamodb", attempts=attempts)
+    blobs = S3Blobs(aws.client("s3", attempts=attempts), bucket=settings.artifacts_bucket)
     runs = DynamoRuns(
         dynamodb, runs_table=settings.runs_table, events_table=settings.events_table, blobs=blobs, clock=clock
     )
     secrets = KmsRunSecrets(
         dynamodb,
-        aws.client("kms"),
+        aws.client("kms", attempts=attempts),
         runs_table=settings.runs_table,
         key_id=settings.run_secrets_key_id,
         clock=clock,
     )
-    workflow = StepFunctionsWorkflow(aws.client("stepfunctions"), state_machine_arn="")
+    workflow = StepFunctionsWorkflow(aws.client("stepfunctions", attempts=attempts), state_machine_arn="")
     watch = DynamoHeadWatch(dynamodb, runs_table=settings.runs_table, clock=clock)
     return Services(runs, blobs, secrets, workflow, clock, _tokens(settings, clock), watch)
 

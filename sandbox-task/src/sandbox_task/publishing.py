@@ -14,13 +14,14 @@ from sandpiper.models.run import CommitInfo
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sandbox_task.agent.ports import Sink
+    from sandbox_task.agent.ports import Sink, Teller
     from sandbox_task.checkpoint import Proof
     from sandbox_task.intents import Intents
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.progress import Progress
     from sandbox_task.stopping import Stop
     from sandbox_task.workspace.repository import Repository
+    from sandpiper.models.events import EventType
     from sandpiper.models.run import StoryOutcome
     from sandpiper.models.spec import RunSpec
     from sandpiper.ports import Runs
@@ -38,6 +39,18 @@ def told_before(runs: Runs, run_id: str, attempt: int) -> set[str]:
         types |= {event.type for event in events}
         after = events[-1].seq
     return types
+
+
+@dataclass(frozen=True)
+class Untold:
+    """Tells what no earlier attempt has told."""
+
+    sink: Teller
+    told: Collection[str]
+
+    def emit(self, type_: EventType, **data: Any) -> None:
+        if type_ not in self.told:
+            self.sink.emit(type_, **data)
 
 
 @dataclass(frozen=True)
@@ -62,16 +75,15 @@ class Publisher:
         if reason := self._why_no_commit(repository, progress):
             self.sink.emit("commit_skipped", reason=reason)
             return
-        told_before: Collection[str] = ()
+        sink: Teller = self.sink
         if repository.tip is None:  # else it is a repair of what CI found: no new work on a story, and news
-            progress.tree, progress.story = self.story_of(repository, str(progress.tree), proof, words)
-            told_before = self.told_before()
+            sink = Untold(self.sink, self.told_before())
+            progress.tree, progress.story = self.story_of(repository, str(progress.tree), proof, words, sink)
         progress.commit = commit = self._commit(repository, progress, proof)
-        self._tell_commit(repository, commit, told_before)
+        self._tell_commit(repository, commit, sink)
         progress.commit = pushed = self._push(repository, commit)
         progress.tree, repository.tip = repository.tree_of(pushed.sha), pushed.sha
-        if "commit_pushed" not in told_before:
-            self.sink.emit("commit_pushed", **pushed.model_dump(include={"sha", "branch", "url"}))
+        sink.emit("commit_pushed", **pushed.model_dump(include={"sha", "branch", "url"}))
 
     def _why_no_commit(self, repository: Repository, progress: Progress) -> str | None:
         before = repository.tree_of(repository.tip) if repository.tip else repository.base_tree
@@ -85,10 +97,12 @@ class Publisher:
             return "The pull request comes from a fork, which is not pushed to; the work is in the diff."
         return None
 
-    def story_of(self, repository: Repository, tree: str, proof: Proof, words: str) -> tuple[str, StoryOutcome | None]:
+    def story_of(
+        self, repository: Repository, tree: str, proof: Proof, words: str, sink: Teller
+    ) -> tuple[str, StoryOutcome | None]:
         """The tree with the story's record in it, and how the story fared."""
         task = self.spec.task
-        return recording.record(repository, tree, words, proof.gate, task=task, now=proof.at, sink=self.sink)
+        return recording.record(repository, tree, words, proof.gate, task=task, now=proof.at, sink=sink)
 
     def _commit(self, repository: Repository, progress: Progress, proof: Proof) -> CommitInfo:
         asked = self.spec if repository.tip is None else self.spec.model_copy(update=_REPAIR)
@@ -97,12 +111,10 @@ class Publisher:
         sha = repository.commit(str(progress.tree), message, author=self.author, at=proof.at)
         return CommitInfo(sha=sha, branch=branch, message=message, verified=proof.gate.status == "passed")
 
-    def _tell_commit(self, repository: Repository, commit: CommitInfo, told_before: Collection[str]) -> None:
-        if "commit_created" in told_before:
-            return
-        self.sink.emit("commit_created", **commit.model_dump(include={"sha", "branch", "message", "verified"}))
+    def _tell_commit(self, repository: Repository, commit: CommitInfo, sink: Teller) -> None:
+        sink.emit("commit_created", **commit.model_dump(include={"sha", "branch", "message", "verified"}))
         if not repository.start.continues_branch and repository.tip is None:
-            self.sink.emit("git_branch_created", branch=commit.branch, base=repository.start.name)
+            sink.emit("git_branch_created", branch=commit.branch, base=repository.start.name)
 
     def _push(self, repository: Repository, commit: CommitInfo) -> CommitInfo:
         """Only when nothing of B lives any more, and only if this attempt is still the one."""

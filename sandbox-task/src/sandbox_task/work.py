@@ -311,7 +311,8 @@ class Work:
         report = proving.prove()
         proof = Proof(gate=report, at=self.clock.now())
         if report.status == "failed":
-            _, self.progress.story = self.publisher.story_of(repository, str(self.progress.tree), proof, self._words)
+            tree = str(self.progress.tree)
+            _, self.progress.story = self.publisher.story_of(repository, tree, proof, self._words, self.sink)
             broken = ", ".join(check.command for check in report.checks if check.status == "failed")
             raise RunError("gate_failed", f"The work breaks checks, so nothing was committed: {broken}")
         return proof

@@ -57,6 +57,11 @@ def test_the_fifth_start_within_a_minute_waits_for_the_first_to_be_a_minute_old(
     assert four.admit(account(seconds_ago=[5, 10, 20, 60])).starts is not None
 
 
+def test_starts_that_were_counted_by_a_clock_that_is_ahead_count_too() -> None:
+    refused = refusal(rules(starts_per_minute=2), account(seconds_ago=[-3600, 10]))
+    assert refused.retry_after == 50
+
+
 def test_a_minute_is_any_sixty_seconds_and_a_day_any_24_hours() -> None:
     day = rules(starts_per_day=2)
     assert refusal(day, account(seconds_ago=[10, 24 * 3600 - 1])).retry_after == 1

@@ -6,6 +6,7 @@ import pytest
 
 from sandpiper.logic.outcomes import Ending
 from sandpiper.logic.reconcile import Mended
+from sandpiper.models.events import NewEvent
 from sandpiper.models.quota import Scope
 from sandpiper.models.run import RunResult
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tests.unit.logic.world import World
 
 ANNS = Scope("user", "ann")
+HOUR = 3600
 
 
 @pytest.mark.parametrize(("status", "ends"), [("FAILED", "failed"), ("ABORTED", "failed"), ("TIMED_OUT", "timed_out")])
@@ -50,6 +52,15 @@ def test_the_sweep_ends_runs_without_an_execution_and_no_others(world: World) ->
     del world.workflow.statuses[fresh]
     assert world.reconciler.sweep() == Mended(runs=[lost])
     assert [world.status(run) for run in (lost, alive, fresh)] == ["failed", "queued", "queued"]
+
+
+def test_a_lost_run_is_ended_although_the_clock_of_its_sandbox_was_ahead(world: World) -> None:
+    lost = world.start()
+    world.clock.advance(5 * HOUR)
+    world.runs.append(lost, [NewEvent(type="warning")])
+    world.clock.advance(-5 * HOUR)
+    world.workflow.finish(lost)
+    assert world.reconciler.sweep() == Mended(runs=[lost])
 
 
 def test_an_execution_that_the_list_does_not_have_yet_is_looked_for(world: World) -> None:

@@ -13,6 +13,7 @@ from sandbox_task.control import Control
 from sandbox_task.stopping import Stop
 from sandpiper import limits
 from sandpiper.errors import Fenced
+from sandpiper.models.events import NewEvent
 from sandpiper.models.run import Budget, Usage
 from sandpiper.models.spec import RunSpec
 from sandpiper.testing.fakes import FakeRuns, FakeWorkflow
@@ -84,6 +85,26 @@ def test_the_working_time_of_a_lost_sandbox_is_counted(mortal: MortalWorld, git_
     mortal.replace()
     mortal.live([plan(), run("sleep 0.3"), done()])
     assert checkpoint_of(mortal).seconds_used > 0.3
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_sandbox_whose_clock_is_wrong_does_its_work_and_is_fenced_like_any_other(
+    mortal: MortalWorld, git_server: GitServer, hours: int
+) -> None:
+    turns = [plan(), run("echo on >> answer"), done()]
+    mortal.store(spec(git_server.create("r", FILES), branch="work", timeout_seconds=600))
+    mortal.clock.advance(hours * 3600)
+    mortal.live(turns, ends_at=20)
+    mortal.clock.advance(-hours * 3600)
+    mortal.replace()
+    mortal.live(turns)
+    with pytest.raises(Fenced):
+        mortal.runs.append(RUN_ID, [NewEvent(type="warning")], attempt=1)
+    assert (mortal.exit_code, mortal.result.outcome) == (0, "completed")
+    assert git_server.git("r", "show", "work:answer") == "41\non\n"
+    assert [event.seq for event in mortal.events] == list(range(1, len(mortal.events) + 1))
+    assert mortal.runs.usage_of("user", "2026-01").turns == mortal.result.usage.turns == len(turns)
+    assert checkpoint_of(mortal).seconds_used < 600, "working time is counted by a clock that nobody sets"
 
 
 def test_what_an_attempt_reported_counts_even_if_nothing_else_of_it_was_stored(

@@ -56,6 +56,7 @@ PROVISIONING_SECONDS = 300  # a cold Fargate image pull takes about a minute
 FINISHING_SECONDS = 300  # gate, push and upload after the agent's time is up
 HEARTBEAT_SECONDS = 180  # longer than a cold image pull, which also counts
 HEARTBEAT_EVERY_SECONDS = 20
+SANDBOX_AWS_ATTEMPTS = 12  # half a minute with botocore's pauses: a run has more to lose than a request
 CONTROL_POLL_SECONDS = 0.5
 APPROVAL_WAIT_SECONDS = 120  # for an answer, in the sandbox; then the run is suspended
 APPROVAL_WAITING_SECONDS = 600  # all such waits of one attempt: they are no working time, but the outer clock runs

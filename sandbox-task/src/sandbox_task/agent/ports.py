@@ -25,10 +25,12 @@ class Output(Protocol):
         """Hand on all of it from now on, redacted."""
 
 
-class Sink(Protocol):
-    """Where everything that happens is told."""
-
+class Teller(Protocol):
     def emit(self, type_: EventType, **data: Any) -> None: ...
+
+
+class Sink(Teller, Protocol):
+    """Where everything that happens is told."""
 
     def output(self, **data: Any) -> AbstractContextManager[Output]: ...
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from sandbox_task.agent.ports import Sink
+    from sandbox_task.agent.ports import Teller
     from sandbox_task.workspace.repository import Repository
     from sandpiper.models.run import GateReport
 
@@ -56,7 +56,7 @@ def choose(repository: Repository, words: str) -> Found:
 
 
 def record(
-    repository: Repository, tree: str, words: str, gate: GateReport, *, task: str, now: datetime, sink: Sink
+    repository: Repository, tree: str, words: str, gate: GateReport, *, task: str, now: datetime, sink: Teller
 ) -> tuple[str, StoryOutcome | None]:
     """The tree with the story's record in it. Only a gate that passed makes a story pass."""
     found = choose(repository, words)
@@ -75,7 +75,7 @@ def record(
     return _noted(repository, marked, found.choice, gate, task=task, now=now, sink=sink)
 
 
-def tell_choice(choice: Choice, sink: Sink) -> None:
+def tell_choice(choice: Choice, sink: Teller) -> None:
     story = choice.story
     sink.emit(
         "story_selected", file=choice.file, id=story.id, title=story.title, score=choice.score, reason=choice.reason
@@ -107,7 +107,7 @@ def _marked(repository: Repository, tree: str, choice: Choice, gate: GateReport)
 
 
 def _noted(
-    repository: Repository, tree: str, choice: Choice, gate: GateReport, *, task: str, now: datetime, sink: Sink
+    repository: Repository, tree: str, choice: Choice, gate: GateReport, *, task: str, now: datetime, sink: Teller
 ) -> tuple[str, StoryOutcome]:
     verdict = _VERDICTS[gate.status]
     outcome = StoryOutcome(file=choice.file, id=choice.story.id, title=choice.story.title, verdict=verdict)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sandpiper.logic.workflow_steps import Steps
     from sandpiper.models.run import Run
-    from sandpiper.ports import Inventory
+    from sandpiper.ports import Inventory, RunHead
 
 # A run is created, then its execution; it ends, then its slot is handed on: a sweep in between must not interfere.
 GRACE = timedelta(minutes=10)
@@ -52,6 +52,11 @@ class Mended:
     @property
     def leftovers(self) -> int:
         return sum(len(found) for name, found in asdict(self).items() if name != "runs")
+
+
+def _is_quiet(head: RunHead, before: datetime) -> bool:
+    """A sandbox's clock may be wrong: a time that is still to come tells nothing."""
+    return not before <= head.updated_at <= before + 2 * GRACE
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Reconciler:
         )
 
     def _end_runs(self, seen: Inventory, before: datetime, executions: Iterable[str]) -> list[str]:
-        live = [head for head in seen.runs.values() if head.status not in TERMINAL and head.updated_at < before]
+        live = [head for head in seen.runs.values() if head.status not in TERMINAL and _is_quiet(head, before)]
         known = frozenset(executions)
         lost = [head.run_id for head in live if head.run_id not in known]
         ending = Ending(error="ExecutionMissing", cause="no execution was running for this run")

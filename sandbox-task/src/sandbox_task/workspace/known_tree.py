@@ -10,13 +10,13 @@ import os
 import stat
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from sandbox_task.workspace.git import Git
 
@@ -103,7 +103,7 @@ def _above(path: bytes) -> set[bytes]:
 def _contents(root: Path, path: bytes) -> tuple[bytes, bytes]:
     """Mode and bytes of a file."""
     try:
-        with os.fdopen(os.open(os.path.join(os.fsencode(root), path), _OPEN), "rb") as file:
+        with os.fdopen(os.open(root / os.fsdecode(path), _OPEN), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > limits.FOOTPRINT_FILE_BYTES:
                 raise NotSoEasy

@@ -20,6 +20,7 @@ GOALS = {
     "authorizer": 0.8,
     "websocket": 0.8,
     "broadcast": 0.8,
+    "webhook": 0.8,
     "workflow": 1.3,
     "task_stopped": 1.3,
     "reconcile": 1.3,

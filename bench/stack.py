@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from botocore.session import get_session
+
+from sandpiper.adapters import aws
 from sandpiper.adapters.blobs import S3Blobs
 from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.runs import DynamoRuns
@@ -21,7 +24,6 @@ from sandpiper.models.run import Run
 from sandpiper.models.spec import RunSpec
 from sandpiper_cli.client import Api
 from sandpiper_cli.session import mint
-from sandpiper_local import aws
 from sandpiper_local.paths import StateDir
 from sandpiper_local.scripted_model.runner import ScriptedModel
 from sandpiper_local.stack import UpOptions, background
@@ -45,7 +47,15 @@ class Stack:
         return dict(self.info["outputs"])
 
     def aws(self, service: str) -> Any:
-        return aws.client(service, self.info["aws_endpoint"], self.info["region"], self.info["credentials"])
+        """As the root of the account, but speaking like the sandbox's own."""
+        return get_session().create_client(
+            service,
+            endpoint_url=self.info["aws_endpoint"],
+            region_name=self.info["region"],
+            aws_access_key_id=self.info["credentials"]["access_key_id"],
+            aws_secret_access_key=self.info["credentials"]["secret_access_key"],
+            config=aws.config(service),
+        )
 
     def token(self, user: str) -> str:
         return mint(StateDir(self.state_dir), user=user)

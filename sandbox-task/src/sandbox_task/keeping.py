@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation.wall import WallError
-from sandbox_task.workspace.footprint import Footprint
+from sandbox_task.workspace.footprint import Footprint, Look
 from sandbox_task.workspace.git import GitError
 from sandpiper import limits
 from sandpiper.errors import RunError
@@ -104,12 +104,16 @@ class Keeping:
     def _take(self) -> str:
         with self.wall.standing_still():
             before = self._footprint
-            change = before.change() if before is not None and self.tree is not None else "anything"
-            if change == "nothing":
-                return str(self.tree)
-            tree = self.repository.take_contents() if change == "contents" else None
+            look = before.look() if before is not None and self.tree is not None else Look("anything")
+            tree = self._tree_by(look)
             if tree is None:
                 tree = self.repository.take_tree(self.wall, refresh=before is None)
-            if change == "anything" or (before is not None and before.files is not None):
-                self._footprint = Footprint.of(self.repository.rooms.workspace)
+                look = Look("anything")
+            self._footprint = look.footprint or Footprint.of(self.repository.rooms.workspace)
             return tree
+
+    def _tree_by(self, look: Look) -> str | None:
+        """None: by what was seen alone it can't be told."""
+        if look.change == "nothing":
+            return self.tree
+        return self.repository.take_contents(str(self.tree), look.files) if look.change == "contents" else None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def aged(root: Path) -> Footprint:
     """Taken when the last change is long enough ago to be told from the next."""
     deadline = time.monotonic() + 10
-    while (footprint := Footprint.of(root)).change() == "anything" and time.monotonic() < deadline:
+    while (footprint := Footprint.of(root)).look().change == "anything" and time.monotonic() < deadline:
         time.sleep(0.005)
     return footprint
 
@@ -48,7 +48,7 @@ def set_back(root: Path) -> None:
 def test_nothing_has_changed_when_nothing_was_done_or_only_in_the_own_git(root: Path) -> None:
     footprint = aged(root)
     (root / ".git" / "index").write_text("x")
-    assert footprint.change() == "nothing"
+    assert footprint.look().change == "nothing"
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -59,7 +59,7 @@ def test_contents_and_modes_of_files_are_contents(
     monkeypatch.setattr(limits, "FOOTPRINT_FILES", 100 if few else 1)
     footprint = aged(root)
     act(root)
-    assert footprint.change() == "contents"
+    assert footprint.look().change == "contents"
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,24 @@ def test_contents_and_modes_of_files_are_contents(
 def test_another_set_of_files_is_anything(root: Path, act: Callable[[Path], None]) -> None:
     footprint = aged(root)
     act(root)
-    assert footprint.change() == "anything"
+    assert footprint.look().change == "anything"
 
 
 def test_a_change_right_before_is_not_told_from_one_right_after(root: Path) -> None:
     (root / "fresh").write_text("x")
-    assert Footprint.of(root).change() == "anything"
+    assert Footprint.of(root).look().change == "anything"
 
 
 def test_of_too_many_directories_nothing_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FOOTPRINT_DIRECTORIES", 2)
-    assert Footprint.of(root).change() == "anything"
+    assert Footprint.of(root).look().change == "anything"
+
+
+def test_files_that_have_changed_are_named_and_the_next_look_is_at_what_changed_since(root: Path) -> None:
+    footprint = aged(root)
+    set_back(root)
+    look = footprint.look()
+    assert look.files == ("a/two",)
+    assert look.footprint is not None
+    (root / "three").chmod(0o755)
+    assert set(look.footprint.look().files or ()) == {"a/two", "three"}, "one was changed just before that look"

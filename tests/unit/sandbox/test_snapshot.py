@@ -104,3 +104,13 @@ def test_an_archive_that_is_cut_off_is_an_error_in_words(wall: Wall, other: Wall
     blobs.put(KEY, blobs.get(KEY)[:-1_000_000], content_type="application/zstd")
     with pytest.raises(WallError, match="carried over"):
         snapshot.restore(other, blobs, KEY)
+
+
+def test_an_archive_in_which_one_bit_is_another_is_an_error_in_words(wall: Wall, other: Wall, blobs: FakeBlobs) -> None:
+    do(wall, "head -c 3000000 /dev/urandom > random")
+    snapshot.store(wall, blobs, KEY)
+    body = bytearray(blobs.get(KEY))
+    body[1_500_000] ^= 1  # inside of what can't be compressed: unpacked it is as good as before
+    blobs.put(KEY, bytes(body), content_type="application/zstd")
+    with pytest.raises(WallError, match="damaged"):
+        snapshot.restore(other, blobs, KEY)

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self
 
 from sandpiper import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 _TICK_NS = 20_000_000  # more than one of the clock by which a file system dates changes
 
-Change = Literal["nothing", "contents", "anything"]
-
-
-class _Mark(NamedTuple):
-    inode: int
-    changed_ns: int
+type Change = Literal["nothing", "contents", "anything"]
+type _Marks = dict[str, tuple[int, int]]  # which file it is, and when it was last changed
 
 
 class _TooMany(Exception):
@@ -31,11 +28,21 @@ class _TooMany(Exception):
 
 
 @dataclass(frozen=True)
+class Look:
+    """What may be different by now, and what will have to be different from then on for the next time."""
+
+    change: Change
+    files: tuple[str, ...] | None = None  # whose contents may be others; None: nobody knows
+    footprint: Footprint | None = None  # None: to be taken anew
+
+
+@dataclass(frozen=True)
 class Footprint:
     """`files` is None if they are many; both are if there are too many directories, or one can't be looked at."""
 
-    directories: dict[str, _Mark] | None
-    files: dict[str, _Mark] | None
+    root: Path
+    directories: _Marks | None
+    files: _Marks | None
     taken_ns: int
 
     @classmethod
@@ -44,31 +51,43 @@ class Footprint:
         try:
             directories, names = _walk(root)
             files = _marks(names) if len(names) <= limits.FOOTPRINT_FILES else None
-            return cls(_marks(directories), files, taken)
+            return cls(root, _marks(directories), files, taken)
         except (OSError, _TooMany):
-            return cls(None, None, taken)
+            return cls(root, None, None, taken)
 
-    def change(self) -> Change:
-        """What may be different by now. Nothing may move meanwhile."""
+    def look(self) -> Look:
+        """Nothing may move meanwhile."""
         try:
-            if not self._is_same(self.directories):
-                return "anything"
-            return "nothing" if self._is_same(self.files) else "contents"
+            if not self._has_same_directories():
+                return Look("anything")
+            return self._look_at_files() if self.files is not None else Look("contents", footprint=self)
         except OSError:
-            return "anything"
+            return Look("anything")
 
-    def _is_same(self, marks: dict[str, _Mark] | None) -> bool:
-        """What was changed just before may have been changed again without a trace."""
-        if marks is None or max((mark.changed_ns for mark in marks.values()), default=0) > self.taken_ns - _TICK_NS:
+    def _has_same_directories(self) -> bool:
+        if self.directories is None or any(map(self._is_fresh, self.directories.values())):
             return False
-        return _marks(marks) == marks
+        return _marks(self.directories) == self.directories
+
+    def _look_at_files(self) -> Look:
+        before, taken = self.files or {}, time.time_ns()
+        now = _marks(before)
+        changed = [path for path, mark in before.items() if now[path] != mark or self._is_fresh(mark)]
+        if not changed:
+            return Look("nothing", footprint=self)
+        start = len(str(self.root)) + 1
+        return Look("contents", tuple(path[start:] for path in changed), replace(self, files=now, taken_ns=taken))
+
+    def _is_fresh(self, mark: tuple[int, int]) -> bool:
+        """What was changed just before may have been changed again without a trace."""
+        return mark[1] > self.taken_ns - _TICK_NS
 
 
-def _marks(paths: list[str] | dict[str, _Mark]) -> dict[str, _Mark]:
+def _marks(paths: Iterable[str]) -> _Marks:
     found = {}
     for path in paths:
         status = os.lstat(path)
-        found[path] = _Mark(status.st_ino, status.st_ctime_ns)
+        found[path] = (status.st_ino, status.st_ctime_ns)
     return found
 
 

@@ -129,9 +129,9 @@ class Repository:
         """The tree of the files as they are now. Nothing of B may move meanwhile. See `Taking.take`."""
         return self._taking.take(wall, refresh=refresh)
 
-    def take_contents(self) -> str | None:
-        """The same where there are no other files than the last time; None if it is not so easy."""
-        return self._taking.take_contents()
+    def take_contents(self, last: str, files: tuple[str, ...] | None) -> str | None:
+        """The same where there are no other files than in the last tree; None if it is not so easy. See `Taking`."""
+        return self._taking.take_contents(last, files)
 
     def save_tree(self, tree: str, path: Path, *, after: str | None = None) -> str:
         """What this tree has more than the base commit, or than the one that was saved as `after`, as one small file.

@@ -40,7 +40,7 @@ def store(wall: Wall, blobs: Blobs, key: str, *, at_most: int = limits.SNAPSHOT_
     ours, theirs = _wide_pipe()
     with os.fdopen(ours, "rb", buffering=0) as source, _Command(wall, _PACK, theirs) as packing:
         counted = _Counted(source, packing, at_most)
-        compressor = zstandard.ZstdCompressor(level=limits.SNAPSHOT_LEVEL, threads=-1)
+        compressor = zstandard.ZstdCompressor(level=limits.SNAPSHOT_LEVEL, threads=-1, write_checksum=True)
         with compressor.stream_reader(cast("IO[bytes]", counted), read_size=_PIECE) as packed:
             pieces = iter(lambda: packed.read(limits.UPLOAD_PART_BYTES), b"")
             blobs.put_stream(key, pieces, content_type="application/zstd")
@@ -103,6 +103,8 @@ def _told_by(command: _Command) -> Iterator[None]:
     except BrokenPipeError:
         command.finish()
         raise
+    except zstandard.ZstdError as error:
+        raise WallError("The workspace could not be carried over: what was stored is damaged.") from error
 
 
 class _Counted:

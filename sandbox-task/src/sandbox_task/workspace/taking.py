@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation.wall import WallError
 from sandbox_task.workspace.git import GitError
+from sandbox_task.workspace.known_tree import KnownTree, NotSoEasy
 from sandbox_task.workspace.names import printable
 from sandbox_task.workspace.objects import list_differences
 from sandpiper import limits
@@ -29,7 +30,7 @@ _LOOK_OVER = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Taking:
     """How the trees of one clone are taken. Nothing of B may move meanwhile."""
 
@@ -37,6 +38,7 @@ class Taking:
     base_tree: str
     narrowing: Narrowing
     has_submodules: bool
+    _known: KnownTree | None = field(default=None, init=False)
 
     def take(self, wall: Wall, *, refresh: bool = True) -> str:
         """Raises RunError for what can't be committed, WallError if the files can't be looked at.
@@ -52,10 +54,25 @@ class Taking:
             _add(self.git, "--all")
         return self._checked(self.git.text("write-tree"))
 
-    def take_contents(self) -> str | None:
-        """Where there are no other files than the last time. None: it is not so easy."""
+    def take_contents(self, last: str, files: tuple[str, ...] | None) -> str | None:
+        """Where there are no other files than in the last tree: in these is something else, or nobody knows in which.
+
+        None: it is not so easy.
+        """
         if self.narrowing or self.has_submodules:
             return None
+        if files is None or len(files) > limits.FOOTPRINT_CHANGED:
+            return self._update_all()
+        known = self._known if self._known and self._known.tree == last else KnownTree.read(self.git, last)
+        self._known = None  # until it is known to be whole
+        try:
+            tree = known.take(self.git.work_tree, files)
+        except (NotSoEasy, OSError):
+            return None
+        self._known = known
+        return tree
+
+    def _update_all(self) -> str | None:
         try:
             self.git.run(
                 "-c", "core.preloadIndex=false", "add", "--update", "--", ":/"

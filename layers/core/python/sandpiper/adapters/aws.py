@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 if TYPE_CHECKING:
+    from botocore.config import Config
     from botocore.session import Session
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -73,19 +74,27 @@ def error_code(error: Exception) -> str:
     return str(response.get("Error", {}).get("Code", ""))
 
 
-@functools.cache
-def _client(service: str, endpoint_url: str | None, read_seconds: float, attempts: int) -> Any:
+def config(service: str, read_seconds: float = READ_SECONDS, attempts: int = ATTEMPTS) -> Config:
+    """How a service is spoken to. S3's bodies are neither signed nor summed up: the line is encrypted, S3 sums them up
+    itself, and where much is sent it would be a third of the work."""
     from botocore.config import Config  # noqa: PLC0415 - see _session
 
-    config = Config(
+    return Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=read_seconds,
         retries={"mode": "standard", "total_max_attempts": attempts},
         signature_version="s3v4" if service == "s3" else None,
+        s3={"payload_signing_enabled": False},
+        request_checksum_calculation="when_required",
         tcp_keepalive=True,
         max_pool_connections=32,
     )
-    return _session().create_client(service, endpoint_url=endpoint_url, config=config)
+
+
+@functools.cache
+def _client(service: str, endpoint_url: str | None, read_seconds: float, attempts: int) -> Any:
+    settings = config(service, read_seconds, attempts)
+    return _session().create_client(service, endpoint_url=endpoint_url, config=settings)
 
 
 @functools.cache

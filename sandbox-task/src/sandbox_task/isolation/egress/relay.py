@@ -16,7 +16,8 @@ from sandpiper import limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PIPE_BYTES = 1 << 19  # two for each connection: together what the kernel grants a user (64 MB)
+# Most is downloaded. Those of all connections are about what the kernel grants a user (64 MB); who gets less is slower.
+_UP_BYTES, _DOWN_BYTES = 1 << 16, 1 << 20
 _MOST_BYTES = 1 << 22  # a pipe holds pages by number, and what one of them refers to can be 32 KB
 _CLIENT_BYTES = 1 << 18  # on its way to a client of this machine: what is still in a processor's cache when it is read
 
@@ -27,7 +28,7 @@ def relay(client: socket.socket, upstream: socket.socket) -> None:
     upstream.settimeout(0)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _CLIENT_BYTES)
     deadline = time.monotonic() + limits.EGRESS_TOTAL_SECONDS
-    with _flow(client, upstream) as there, _flow(upstream, client) as back:
+    with _flow(client, upstream, _UP_BYTES) as there, _flow(upstream, client, _DOWN_BYTES) as back:
         flows = (there, back)
         while any(flow.is_open for flow in flows) and time.monotonic() < deadline:
             if not _wait(flows):
@@ -37,11 +38,11 @@ def relay(client: socket.socket, upstream: socket.socket) -> None:
 
 
 @contextmanager
-def _flow(source: socket.socket, target: socket.socket) -> Iterator[_Flow]:
+def _flow(source: socket.socket, target: socket.socket, pipe_bytes: int) -> Iterator[_Flow]:
     reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         with contextlib.suppress(PermissionError):
-            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, pipe_bytes)
         yield _Flow(source, target, reader, writer)
     finally:
         os.close(reader)

@@ -15,6 +15,18 @@ if TYPE_CHECKING:
 
 NAP = f"sleep 31.{os.getpid()}"  # tests of another process must not be mistaken for ours
 OTHER_NAP = f"sleep 32.{os.getpid()}"
+# It has what its argument says done by a child, and writes to `grows` itself, without the thread that it began with:
+# /proc shows it as one that has ended. No apostrophes: it is quoted by them.
+WITHOUT_FIRST_THREAD = """
+import ctypes, os, platform, subprocess, sys, threading
+def work():
+    subprocess.Popen(["sh", "-c", sys.argv[1] + "; true"])
+    while True:
+        with open("grows", "a") as file:
+            file.write("x")
+threading.Thread(target=work).start()
+ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)
+"""
 
 
 def said(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") -> str:

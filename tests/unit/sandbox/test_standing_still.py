@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.unit.sandbox.behind_wall import Background, said, wait_for
+import pytest
+
+from tests.unit.sandbox.behind_wall import WITHOUT_FIRST_THREAD, Background, said, wait_for
 
 if TYPE_CHECKING:
     from sandbox_task.isolation.launch import Rooms
@@ -14,14 +16,17 @@ if TYPE_CHECKING:
 
 # A family that works without a pause, in a session of its own and beyond its parent
 BUSY = "setsid sh -c '(while :; do echo x >> grows; done) & (while :; do : > churn; rm churn; done)' & sleep 100"
+# What is told by its first thread is told wrong
+HEADLESS = f"setsid python3 -c '{WITHOUT_FIRST_THREAD}' : & sleep 100"
 
 
 def size(rooms: Rooms) -> int:
     return (rooms.workspace / "grows").stat().st_size
 
 
-def test_nothing_moves_while_it_stands_still_and_all_goes_on_afterwards(wall: Wall, rooms: Rooms) -> None:
-    Background(wall, BUSY)
+@pytest.mark.parametrize("family", [BUSY, HEADLESS], ids=["busy", "without its first thread"])
+def test_nothing_moves_while_it_stands_still_and_all_goes_on_afterwards(wall: Wall, rooms: Rooms, family: str) -> None:
+    Background(wall, family)
     wait_for("the first line", Path(rooms.workspace / "grows"))
     with wall.standing_still():
         before = size(rooms)

@@ -14,7 +14,16 @@ from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.isolation.launch import open_rooms
 from sandbox_task.isolation.processes import knows_scopes
 from sandbox_task.isolation.wall import WallError
-from tests.unit.sandbox.behind_wall import NAP, OTHER_NAP, Background, outcome, processes_with, said, wait_for
+from tests.unit.sandbox.behind_wall import (
+    NAP,
+    OTHER_NAP,
+    WITHOUT_FIRST_THREAD,
+    Background,
+    outcome,
+    processes_with,
+    said,
+    wait_for,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +58,7 @@ ESCAPES = {
     "double fork": f"(setsid sh -c '{NAP} & exec {NAP}' &)",
     "nohup without environment": f"nohup env -i /bin/sh -c '{NAP} & {NAP}' >/dev/null 2>&1 &",
     "a runner that never stays": "r() { sleep 0.01; r & }; r &",
+    "threads without their first one": f"setsid python3 -c '{WITHOUT_FIRST_THREAD}' '{NAP}' &",
     "fork bomb": f"ulimit -u 200; b() {{ b | b & {NAP}; }}; b 2>/dev/null &",
 }
 

@@ -28,23 +28,35 @@ class Process(NamedTuple):
     pid: int
     parent: int
     group: int
-    state: str
+    state: str  # of its first thread
+    threads: int
+
+    @property
+    def is_over(self) -> bool:
+        """A process whose first thread has ended looks like one that is over, and lives in its others."""
+        return self.state == "Z" and self.threads <= 1
 
     @property
     def is_frozen(self) -> bool:
         """Told to stop, it does nothing more: it stands still, is over, or is held by the kernel until it does either
         (the parent of a process that is to become another program is held until that has happened)."""
-        return self.state in "TtXZD"
+        states = [self.state] if self.threads <= 1 else [thread.state for thread in read_all(f"/proc/{self.pid}/task")]
+        return all(state in "TtXZD" for state in states)
 
 
 def processes(*, ended: bool = False) -> Iterator[Process]:
     """Every live process that this one can see; or those that have ended and that nobody has waited for."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, parent, group = file.read().decode("ascii", "replace").rpartition(")")[2].split()[:3]
-                if (state == "Z") == ended:
-                    yield Process(int(name), int(parent), int(group), state)
+    return (process for process in read_all("/proc") if process.is_over == ended)
+
+
+def read_all(place: str) -> Iterator[Process]:
+    """The processes that are listed there, or the threads of one."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(place):
+            if name.isdigit():
+                with contextlib.suppress(OSError), open(f"{place}/{name}/stat", "rb") as file:
+                    fields = file.read().decode("ascii", "replace").rpartition(")")[2].split()
+                    yield Process(int(name), int(fields[1]), int(fields[2]), fields[0], int(fields[17]))
 
 
 def descendants(root: int) -> list[Process]:

@@ -69,7 +69,7 @@ def test_a_red_ci_is_repaired_and_nothing_runs_while_it_works(stack: Stack, new_
     for conclusion in ("failure", "success"):
         asked.status("🔎 waits for CI")
         heads.append(waiting_head(asked, heads))
-        assert sandbox_processes(asked.run_id) == {}
+        wait_for(lambda: None if sandbox_processes(asked.run_id) else True)
         place.github.finish_ci(place.name, heads[-1], conclusion=conclusion, log="FAILED: 42 is not 43\n")
     run = asked.end()
     assert (run["status"], run["attempt"]) == ("completed", 3)

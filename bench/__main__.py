@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from bench import api, caching, context, durability, egress, events, first_request, github, imports, turns, walls, webhook
+from bench import (
+    api,
+    caching,
+    context,
+    durability,
+    egress,
+    events,
+    first_request,
+    github,
+    imports,
+    turns,
+    walls,
+    webhook,
+)
 from bench.report import Report
 from bench.stack import running_stack
 

@@ -1,8 +1,9 @@
-"""A comment on the fake GitHub: how soon it is seen, and what its run asks of GitHub. Warm: the first is not counted."""
+"""A comment on the fake GitHub: how soon it is seen, and what its run asks of GitHub. The first one warms up."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import statistics
 import time
 import uuid
@@ -35,7 +36,9 @@ def run(report: Report, stack: Stack) -> None:
         met=slowest <= REACTION_SECONDS,
     )
     most = max(map(len, calls))
-    report.add("calls to GitHub's API in a run of `/implement`", measured=str(most), goal=f"≤ {CALLS}", met=most <= CALLS)
+    report.add(
+        "calls to GitHub's API in a run of `/implement`", measured=str(most), goal=f"≤ {CALLS}", met=most <= CALLS
+    )
     gaps = [gap for made in (*calls, long_calls) for gap in _gaps(made)]
     report.add(
         f"status comment, between two edits while a run of up to {LONG_SECONDS} s works",
@@ -72,4 +75,4 @@ def _replies(seconds: int) -> list[dict[str, Any]]:
 def _gaps(calls: list[dict[str, Any]]) -> list[float]:
     """Between edits of the comment, but for the last: what comes of a run is told at once."""
     edits = [call["at"] for call in calls if call["method"] == "PATCH" and "/issues/comments/" in call["path"]]
-    return [later - earlier for earlier, later in zip(edits, edits[1:-1], strict=False)]
+    return [later - earlier for earlier, later in itertools.pairwise(edits[:-1])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import httpx
 from tests.e2e.support import Person, git, wait_for
 
 if TYPE_CHECKING:
+    import contextlib
     from collections.abc import Mapping
 
     from sandpiper_local.fake_github.client import GitHubAdmin
@@ -113,7 +113,7 @@ class Asked:
     comment_id: int
 
     def started(self) -> dict[str, Any]:
-        return wait_for(lambda: self._run())
+        return wait_for(self._run)
 
     def _run(self) -> dict[str, Any] | None:
         answer = self.person.http.get(f"/runs/{self.run_id}")
@@ -132,7 +132,9 @@ class Asked:
         """The status comment, when it has these words; there is one and no other."""
 
         def look() -> str | None:
-            mine = [one["body"] for one in self.place.said(self.number) if self.run_id in one["body"].partition("\n")[0]]
+            mine = [
+                one["body"] for one in self.place.said(self.number) if self.run_id in one["body"].partition("\n")[0]
+            ]
             assert len(mine) <= 1
             return mine[0] if mine and all(word in mine[0] for word in words) else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.support import finishes, new_task, of_type, plans, says, shell, tool, types_of, wait_for, writes
+from tests.e2e.support import finishes, new_task, of_type, plans, says, tool, types_of, wait_for, writes
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Stack
@@ -23,7 +23,7 @@ def reviews(*findings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def test_an_issue_becomes_one_pull_request_however_often_its_comment_is_delivered(stack: Stack, place: Place) -> None:
     task = new_task(stack, *REPAIR)
-    asked = place.ask(place.issue(), f"Please!\n\n/implement {task}\nwith @{place.writer} ‮and <b>care</b>")
+    asked = place.ask(place.issue(), f"Please!\n\n/implement {task}\nwith @{place.writer} \u202eand <b>care</b>")
     again = place.deliver_again(asked.comment_id, times=5)
     assert {answer.json().get("run_id") for answer in again} == {asked.run_id}
     run = asked.end()
@@ -31,7 +31,11 @@ def test_an_issue_becomes_one_pull_request_however_often_its_comment_is_delivere
     (pull,) = place.api("/pulls")
     assert run["result"]["pull_request"] == {"number": pull["number"], "url": pull["html_url"], "draft": False}
     assert pull["title"].startswith("feat: ")
-    assert (pull["head"]["ref"], pull["base"]["ref"], pull["draft"]) == (run["result"]["commit"]["branch"], "main", False)
+    assert (pull["head"]["ref"], pull["base"]["ref"], pull["draft"]) == (
+        run["result"]["commit"]["branch"],
+        "main",
+        False,
+    )
     assert [label["name"] for label in pull["labels"]] == ["sandpiper"]
     for words in ("The answer is 42.", f"Asked for by {place.writer}", "`sh check.sh`", f"Closes #{asked.number}"):
         assert words in pull["body"]
@@ -127,7 +131,9 @@ def test_who_may_not_write_gets_a_reaction_and_neither_words_nor_a_run(stack: St
 
 
 def test_a_label_has_the_issue_itself_implemented(stack: Stack, place: Place) -> None:
-    number = place.issue("The answer", f"\U0001f468‍\U0001f469‍\U0001f467 {new_task(stack, *REPAIR)}" + "​x" * 25_000)
+    number = place.issue(
+        "Answer", f"\U0001f468\u200d\U0001f469\u200d\U0001f467 {new_task(stack, *REPAIR)}" + "\u200bx" * 25_000
+    )
     place.api(f"/issues/{number}/labels", "POST", {"labels": ["sandpiper"]})
     (pull,) = wait_for(lambda: place.api("/pulls") or None)
     assert f"Closes #{number}" in pull["body"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.e2e.hub import CHECKED
 from tests.e2e.support import (
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 WIPE = "rm -rf ./* && echo wiped"  # asks for an approval
 BUSY = "sleep 100"
-CI = {**CHECKED, ".github/workflows/ci.yml": "on: push\n", ".sandpiper.yml": "checks: ['sh check.sh']\nfollow_ci: true\n"}
+CI = {
+    **CHECKED,
+    ".github/workflows/ci.yml": "on: push\n",
+    ".sandpiper.yml": "checks: ['sh check.sh']\nfollow_ci: true\n",
+}
 
 
 def test_people_who_may_write_steer_a_run_by_comments(stack: Stack, place: Place) -> None:
@@ -61,11 +65,11 @@ def test_a_red_ci_is_repaired_and_nothing_runs_while_it_works(stack: Stack, new_
         stack, plans("sh check.sh"), writes("answer", "42\n"), finishes(), writes("answer", "43\n"), finishes("Now 43.")
     )
     asked = place.ask(place.issue(), f"/implement {task}")
-    heads = []
+    heads: list[str] = []
     for conclusion in ("failure", "success"):
         asked.status("🔎 waits for CI")
         heads.append(waiting_head(asked, heads))
-        assert sandbox_processes(asked.run_id) == {}
+        wait_for(lambda: None if sandbox_processes(asked.run_id) else True)
         place.github.finish_ci(place.name, heads[-1], conclusion=conclusion, log="FAILED: 42 is not 43\n")
     run = asked.end()
     assert (run["status"], run["attempt"]) == ("completed", 3)

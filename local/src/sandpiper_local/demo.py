@@ -81,7 +81,9 @@ class Demo:
         check_outcome(run)
         self._show_pull_request(github, run["result"]["pull_request"]["number"])
         self._show_status(github, run_id)
-        checkout = clone(f"{github.url}/{REPOSITORY}.git", run["result"]["commit"]["branch"], self._directory / "checkout")
+        checkout = clone(
+            f"{github.url}/{REPOSITORY}.git", run["result"]["commit"]["branch"], self._directory / "checkout"
+        )
         self._show_branch(checkout)
         self._fetch_log(api, run_id)
         if is_scripted:  # what a real model wrote runs behind the wall only, where the gate has run it

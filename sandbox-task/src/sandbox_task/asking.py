@@ -43,6 +43,8 @@ class Asking:
             )
         except Conflict as error:
             raise Fenced(error.message) from error
+        for observe in self.reporter.observers:  # the event was written with the row, past the reporter
+            observe(event.type, event.data)
         return clean
 
 

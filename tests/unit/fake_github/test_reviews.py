@@ -14,7 +14,8 @@ THREADS = """query($owner: String!, $name: String!, $number: Int!, $after: Strin
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewThreads(first: 1, after: $after) {
       pageInfo { hasNextPage endCursor }
-      nodes { id isResolved isOutdated path line comments(first: 10) { nodes { databaseId body author { login } } } }
+      nodes { id isResolved isOutdated path line comments(first: 10) {
+        nodes { databaseId body author { login } viewerDidAuthor } } }
   } } } }"""
 RESOLVE = """mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id isResolved } } }"""
 
@@ -82,6 +83,11 @@ def threads(world: World, pull: int, token: str) -> list[dict[str, Any]]:
         after = page["pageInfo"]["endCursor"]
 
 
+def whose(found: list[dict[str, Any]]) -> list[bool]:
+    """Whether the asker has written the last thread."""
+    return [one["viewerDidAuthor"] for one in found[-1]["comments"]["nodes"]]
+
+
 def test_threads_are_listed_and_resolved(world: World, pull: int) -> None:
     token = world.installation_token()
     first = remark(world, pull, 10)
@@ -93,6 +99,7 @@ def test_threads_are_listed_and_resolved(world: World, pull: int) -> None:
         ["Is this right?"],
     ]
     assert before[0]["comments"]["nodes"][0]["databaseId"] == first["id"]
+    assert [whose(threads(world, pull, one)) for one in (token, world.github.token("ann"))] == [[False], [True]]
     done = world.api("POST", "/graphql", {"query": RESOLVE, "variables": {"id": before[0]["id"]}}, token=token)
     assert done.json()["data"]["resolveReviewThread"]["thread"] == {"id": before[0]["id"], "isResolved": True}
     assert [thread["isResolved"] for thread in threads(world, pull, token)] == [True, False]

@@ -71,6 +71,7 @@ class GitHubServer:
         application.router.add_route("*", "/api/{rest:.*}", _unknown)
         for part in (Admin(self.hub), Pages(self.hub), GitAccess(self.hub)):
             application.router.add_routes(part.routes())
+        application.on_cleanup.append(self.hub.webhooks.close)
         return application
 
     async def start(self, port: int) -> web.AppRunner:

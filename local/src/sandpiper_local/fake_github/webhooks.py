@@ -84,6 +84,12 @@ class Webhooks:
         while pending := [task for task in self._pending if not task.done()]:
             await asyncio.wait(pending)
 
+    async def close(self, _: object = None) -> None:
+        """What is still on its way never arrives."""
+        for task in (pending := list(self._pending)):
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
     def _send_new(
         self, hub: Hub, app: App, event: str, payload: dict[str, Any], *,
         installation: int | None = None, repository: int | None = None,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Few, and such that a reader cares: each may cost a call. What comes at the end is told by the control plane at once.
 _ACTIVITIES = {
     "planning_completed": "Working on the plan.",
+    "approval_requested": "Waits for an answer to {approval_id}.",
     "gate_repair_started": "Repairing what the checks found.",
     "gate_completed": "The checks are done.",
     "gate_skipped": "There was nothing to check with.",
@@ -54,7 +55,7 @@ class StatusComment:
         live = self._live
         self._live = Live(
             plan=Plan.model_validate(data["plan"]) if "plan" in data else live.plan,
-            activity=_ACTIVITIES[type_],
+            activity=_ACTIVITIES[type_].format(**data),
             gate=GateReport.model_validate(data) if type_ == "gate_completed" else live.gate,
         )
         self._wake.set()

@@ -30,6 +30,12 @@ _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
 _FORBIDDEN = ("[remote rejected]", "protected branch", "pre-receive hook declined")
 _ARCHIVED = ("was archived", "is archived")
 _MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
+_RENAMED = "The repository {repo} was renamed or moved. Ask again under its new name."
+_NO_PUSH = (
+    (_ARCHIVED, "The repository {repo} is archived, so nothing can be pushed to it."),
+    (_AUTHENTICATION, "The repository {repo} refused the push to {branch}: the token may not write to it."),
+    (_MOVED, _RENAMED),
+)
 _SERVER_LINES = 3
 _REASONS = ("error: ", "fatal: ", "! [remote rejected]")
 
@@ -47,7 +53,7 @@ def while_reading(error: GitError, repo: str) -> RunError:
     if any(sign in said for sign in _MISSING):
         return _repository(f"There is no repository {repo}, or the token may not see it.")
     if any(sign in said for sign in _MOVED):
-        return _renamed(repo)
+        return _repository(_RENAMED.format(repo=repo))
     if any(sign in said for sign in _UNREACHABLE):
         return _repository(f"The server of {repo} could not be reached: {_reason(error)}", retryable=True)
     return _repository(f"The repository {repo} could not be read: {_reason(error)}")
@@ -59,12 +65,9 @@ def while_checking_out(error: GitError, repo: str) -> RunError:
 
 def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
     said = error.complaint.lower()
-    if any(sign in said for sign in _ARCHIVED):
-        return _repository(f"The repository {repo} is archived, so nothing can be pushed to it.")
-    if any(sign in said for sign in _AUTHENTICATION):
-        return _repository(f"The repository {repo} refused the push to {branch}: the token may not write to it.")
-    if any(sign in said for sign in _MOVED):
-        return _renamed(repo)
+    for signs, sentence in _NO_PUSH:
+        if any(sign in said for sign in signs):
+            return _repository(sentence.format(repo=repo, branch=branch))
     if any(sign in said for sign in _FORBIDDEN):
         return _repository(f"The repository {repo} rejected the push to {branch}: {_rejection(error)}")
     if any(sign in said for sign in _REJECTED):
@@ -77,10 +80,6 @@ def while_pushing(error: GitError, repo: str, branch: str) -> RunError:
 
 def _repository(message: str, *, retryable: bool = False) -> RunError:
     return RunError("repository_error", message, retryable=retryable)
-
-
-def _renamed(repo: str) -> RunError:
-    return _repository(f"The repository {repo} was renamed or moved. Ask again under its new name.")
 
 
 def _reason(error: GitError) -> str:

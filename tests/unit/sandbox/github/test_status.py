@@ -82,6 +82,12 @@ def test_milestones_are_shown_and_everything_else_costs_no_call(comment: Comment
     assert "- [ ] one" in second
 
 
+def test_each_approval_that_is_asked_for_is_shown_at_once(comment: Comment) -> None:
+    comment.shown("approval_requested", {"approval_id": "ap-1"})
+    first, second = comment.shown("approval_requested", {"approval_id": "ap-2"})
+    assert ("ap-1" in first, "ap-2" in second) == (True, True)
+
+
 def test_what_changed_nothing_is_not_sent_again(comment: Comment) -> None:
     comment.shown("planning_completed", PLAN)
     comment.status.observe("planning_completed", PLAN)

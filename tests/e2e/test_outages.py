@@ -39,8 +39,8 @@ FILES = {"a.txt": "a\n", ".sandpiper.yml": "checks: ['test -e a.txt']\n"}
 # event → for how many seconds S3 and DynamoDB fail from then on
 AWS_AWAY = {
     "at the beginning": {"run_dispatched": 3.0},
-    "in the middle": {"repo_clone_started": 1.5, "tool_started": 4.0},
-    "at the end": {"gate_check_started": 1.5, "commit_created": 4.0},
+    "in the middle": {"repo_clone_started": 1.0, "tool_started": 3.0},
+    "at the end": {"gate_check_started": 1.0, "commit_created": 3.0},
 }
 MODEL_SECONDS = 2.0
 

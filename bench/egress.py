@@ -47,13 +47,14 @@ def _throughput(report: Report) -> None:
             direct.append(_download(origin, None))
             through.append(_download(proxy, origin))
     fast, slow = statistics.median(direct), statistics.median(through)
+    ratio = statistics.median(after / before for before, after in zip(direct, through, strict=True))
     report.add(
         "download through the egress proxy, loopback",
         measured=f"{slow:.0f} MB/s",
         baseline=f"{fast:.0f} MB/s direct",
-        ratio=f"{slow / fast:.2f}×",
+        ratio=f"{ratio:.2f}×",
         goal="≥ 0.5×",
-        met=slow / fast >= 0.5,
+        met=ratio >= 0.5,
     )
 
 

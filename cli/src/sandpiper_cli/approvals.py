@@ -9,7 +9,7 @@ from sandpiper_cli.text import neutralise, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_CALL = ("command", "code", "path", "preview")  # what of a call there is to see, the first that is given
+_CALL = ("command", "code", "text", "path", "preview")  # what of a call there is to see, the first that is given
 _STYLE_OF_RISK = {"low": "status", "medium": "warn", "high": "bad"}
 
 
@@ -17,8 +17,7 @@ def approval_lines(run_id: str, approval_id: str, asked: Mapping[str, Any]) -> l
     """Style and text of each line. All of the call is shown: who approves must see what."""
     risk = str(asked.get("risk"))
     lines = [(_STYLE_OF_RISK.get(risk, "warn"), f"Approval wanted ({one_line(risk, 20)} risk): {_reason(asked)}")]
-    call = next((str(asked[name]) for name in _CALL if asked.get(name)), str(asked.get("tool")))
-    lines += [("command", f"    {text}") for text in neutralise(call).rstrip("\n").split("\n")]
+    lines += [("command", f"    {text}") for text in neutralise(_call(asked)).rstrip("\n").split("\n")]
     where = one_line(str(asked.get("cwd") or "."), 200)
     lines += [("dim", f"    in {where}")] if where != "." else []
     answer = one_line(f"{run_id} {approval_id}", 200)
@@ -27,6 +26,12 @@ def approval_lines(run_id: str, approval_id: str, asked: Mapping[str, Any]) -> l
         ("plain", f"Approve sandpiper approve {answer}   (--for-run: do not ask about this kind again)"),
         ("plain", f'Reject  sandpiper reject {answer} --note "why"'),
     ]
+
+
+def _call(asked: Mapping[str, Any]) -> str:
+    """With the keys that are pressed after what is typed."""
+    call = next((str(asked[name]) for name in _CALL if asked.get(name)), str(asked.get("tool")))
+    return " ".join([call, *(f"<{key}>" for key in asked.get("keys") or ())])
 
 
 def _reason(asked: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from sandpiper.logic.github.markdown import plain
+
 if TYPE_CHECKING:
     from sandpiper.models.run import GateReport
     from sandpiper.models.spec import RunSpec, TaskType
@@ -23,7 +25,7 @@ _SUBJECTS: dict[TaskType, str] = {
 _SUBJECT_CHARS = 72
 _SLUG_CHARS = 40
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S|\s+\S")
-_OURS = re.compile(r"^Sandpiper-(Run|Gate):.*\n", re.MULTILINE)
+_OURS = re.compile(r"^Sandpiper-(Run|Gate)[ \t]*:.*\n", re.MULTILINE | re.IGNORECASE)  # as git reads trailers
 _CONVENTIONAL = re.compile(r"(feat|fix|refactor|docs|test|chore|perf|build|ci|style)(\([^)]*\))?!?: ", re.IGNORECASE)
 
 
@@ -38,12 +40,14 @@ def branch_name(spec: RunSpec, run_id: str) -> str:
 
 
 def commit_message(spec: RunSpec, run_id: str, summary: str, gate: GateReport) -> str:
-    """A message that was asked for is kept as it is written; our trailers go to the ones that it may have."""
+    """A message that was asked for is kept as it is written; our trailers go to the ones that it may have. The model's
+    words ping nobody, close nothing and have no trailers."""
     verified = "" if gate.status == "passed" else " (unverified)"
     trailers = f"Sandpiper-Run: {run_id}\nSandpiper-Gate: {gate.status}{verified}"
-    message = spec.commit_message or "\n\n".join(filter(None, (_subject(spec), summary.strip())))
+    message = spec.commit_message or "\n\n".join(filter(None, (_subject(spec), plain(summary).strip())))
     message = _OURS.sub("", f"{message.replace('\0', '').rstrip()}\n").strip("\n") or _subject(spec)
-    return f"{message}{'\n' if _ends_with_trailers(message) else '\n\n'}{trailers}\n"
+    is_added_to = spec.commit_message and _ends_with_trailers(message)
+    return f"{message}{'\n' if is_added_to else '\n\n'}{trailers}\n"
 
 
 def commit_url(spec: RunSpec, sha: str, github_url: str) -> str | None:
@@ -60,7 +64,9 @@ def _ends_with_trailers(message: str) -> bool:
 
 
 def _subject(spec: RunSpec) -> str:
-    lines = (line.strip().lstrip("#").strip().rstrip(".") for line in spec.task.replace("\0", "").splitlines())
+    """On GitHub the task may be the words of whoever wrote the issue."""
+    task = plain(spec.task) if spec.github else spec.task.replace("\0", "")
+    lines = (line.strip().lstrip("#").strip().rstrip(".") for line in task.splitlines())
     first = next(filter(None, lines), "work")
     prefix = "" if _CONVENTIONAL.match(first) else f"{_SUBJECTS[spec.type]}: "
     return _shortened(f"{prefix}{first}")

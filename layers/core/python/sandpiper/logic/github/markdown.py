@@ -25,7 +25,12 @@ def prose(text: str, limit: int) -> str:
     """Markdown of somebody else's, to stand as paragraphs of ours."""
     short = cut(visible(text).strip(), limit)
     escaped = short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _URL_OF_ISSUE.sub(_BREAK, _TELLING.sub(lambda found: found[0] + _BREAK, escaped))
+    return _untelling(escaped)
+
+
+def plain(text: str) -> str:
+    """The same where nothing is markdown: the message of a commit pings people and closes issues all the same."""
+    return _untelling(visible(text))
 
 
 def line(text: str, limit: int) -> str:
@@ -46,3 +51,7 @@ def details(summary: str, body: str) -> str:
 
 def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+def _untelling(text: str) -> str:
+    return _URL_OF_ISSUE.sub(_BREAK, _TELLING.sub(lambda found: found[0] + _BREAK, text))

@@ -9,6 +9,7 @@ from sandpiper.models.events import EventType
 from sandpiper.models.quota import LimitUse, ScopeKind
 from sandpiper.models.run import (
     ApprovalRequest,
+    CiOutcome,
     CommitInfo,
     DiffStat,
     ErrorInfo,
@@ -16,6 +17,7 @@ from sandpiper.models.run import (
     GateReport,
     LimitName,
     Plan,
+    PullRequestInfo,
     Status,
     StoryOutcome,
     SuiteResult,
@@ -68,6 +70,8 @@ class ResultView(ResponseModel):
     plan: Plan | None
     gate: GateReport | None
     commit: CommitInfo | None
+    pull_request: PullRequestInfo | None
+    ci: Annotated[CiOutcome | None, Field(description="what the repository's own CI said, if it was followed")]
     story: StoryOutcome | None
     findings: list[Finding]
     suites: list[SuiteResult]

@@ -75,9 +75,12 @@ def answer_approval(
 
 
 @router.post("/runs/<run_id>/pause", summary="Let it wait", operation_id="pauseRun", tags=["runs"])
-def pause(run_id: RunId, body: Annotated[PauseRequest, Body()], world: CurrentWorld, caller: Caller) -> RunAnswer:
+def pause(
+    run_id: RunId, world: CurrentWorld, caller: Caller, body: Annotated[PauseRequest | None, Body()] = None
+) -> RunAnswer:
     logger.append_keys(run_id=run_id)
-    return RunAnswer(run=run_view(world.controls.pause(run_id, caller, now=body.now), world.websocket_url))
+    now = body is not None and body.now
+    return RunAnswer(run=run_view(world.controls.pause(run_id, caller, now=now), world.websocket_url))
 
 
 @router.post("/runs/<run_id>/resume", summary="Let it go on", operation_id="resumeRun", tags=["runs"])

@@ -93,16 +93,23 @@ def _facts(result: Json) -> list[Line]:
         files = "1 file" if stat["files"] == 1 else f"{stat['files']} files"
         counts = f"{files}, +{stat['insertions']} -{stat['deletions']}" if stat["files"] else "none"
         lines.append(Line("plain", f"Changes {counts}"))
+    lines += _where(result)
+    if usage := result.get("usage"):
+        tokens = f"{tokens_in(usage):,} tokens in, {usage['output_tokens']:,} out"
+        turns = "1 turn" if usage["turns"] == 1 else f"{usage['turns']} turns"
+        lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({turns}, {tokens})"))
+    return lines + duration_lines(result.get("durations_ms") or {})
+
+
+def _where(result: Json) -> list[Line]:
+    """The branch and the pull request that the work is in."""
+    lines = []
     if commit := result.get("commit"):
         pushed = "pushed" if commit.get("pushed") else "not pushed"
         branch = one_line(commit["branch"], _WIDE)
         lines.append(Line("plain", f"Branch  {branch} at {commit['sha'][:12]} ({pushed})"))
         lines += [Line("link", one_line(commit["url"], 500))] if commit.get("url") else []
     if pull := result.get("pull_request"):
-        kind = "draft, " if pull["draft"] else ""
-        lines += [Line("plain", f"Pull    {kind}#{pull['number']}"), Line("link", one_line(pull["url"], 500))]
-    if usage := result.get("usage"):
-        tokens = f"{tokens_in(usage):,} tokens in, {usage['output_tokens']:,} out"
-        turns = "1 turn" if usage["turns"] == 1 else f"{usage['turns']} turns"
-        lines.append(Line("plain", f"Cost    ${usage['cost_usd']:.4f} ({turns}, {tokens})"))
-    return lines + duration_lines(result.get("durations_ms") or {})
+        draft = " (draft)" if pull["draft"] else ""
+        lines += [Line("plain", f"Pull    #{pull['number']}{draft}"), Line("link", one_line(pull["url"], 500))]
+    return lines

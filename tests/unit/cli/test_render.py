@@ -184,6 +184,11 @@ def test_a_run_that_never_had_a_sandbox_can_be_closed() -> None:
     assert [line.text for line in closing_lines(run, None, None)] == ["", f"{RUN_ID} cancelled"]
 
 
+def test_the_end_names_the_pull_request() -> None:
+    url = "https://github.com/acme/till/pull/2"
+    assert closed(pull_request={"number": 2, "url": url, "draft": True})[-2:] == ["Pull    #2 (draft)", url]
+
+
 def test_a_summary_that_the_error_has_said_is_not_said_again() -> None:
     error = {"type": "agent_loop_error", "message": "The agent could not do the task: no compiler."}
     run = a_run(status="failed", error=error, result={"summary": "no compiler."})

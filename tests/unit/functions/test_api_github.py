@@ -91,6 +91,13 @@ def test_bytes_that_are_no_text_go_as_base64(api: Api, github: FakeGitHub) -> No
     assert read(github, "logo.png") == content
 
 
+def test_base64_may_be_broken_into_lines_as_the_tool_of_that_name_does(api: Api, github: FakeGitHub) -> None:
+    content = bytes(range(256))
+    file = {"path": "logo.png", "content": base64.encodebytes(content).decode(), "encoding": "base64"}
+    assert send(api, github, ON_MAIN | {"files": [file]}).status == 200
+    assert read(github, "logo.png") == content
+
+
 def test_without_a_pull_request_the_title_of_none_is_told(api: Api, github: FakeGitHub) -> None:
     assert send(api, github, ON_MAIN).body["commit"]["pr_url"] is None
 
@@ -172,6 +179,36 @@ def test_nothing_to_change_is_told(api: Api, github: FakeGitHub) -> None:
     same = ON_MAIN | {"files": [{"path": "README.md", "content": "# Till\n"}, {"path": "away", "content": None}]}
     answer = send(api, github, same)
     assert (answer.status, "nothing to commit" in answer.error["message"]) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "words"),
+    [
+        ("src", None, "src, which is a directory"),
+        ("src/lib", "x", "src/lib, which is a directory"),
+        ("README.md/part", "x", "README.md/part, but README.md is a file"),
+        ("src/old.ts/a/b", "x", "src/old.ts/a/b, but src/old.ts is a file"),
+    ],
+)
+def test_no_file_or_directory_is_lost_to_another_of_its_name(
+    api: Api, github: FakeGitHub, path: str, content: str | None, words: str
+) -> None:
+    answer = send(api, github, ON_MAIN | {"files": [{"path": path, "content": content}]})
+    assert (answer.status, answer.fields) == (422, ["files"])
+    assert words in answer.error["message"]
+    assert commits(github, "main") == ["The beginning"]
+
+
+def test_a_file_that_is_deleted_makes_room_for_a_directory_of_its_name(api: Api, github: FakeGitHub) -> None:
+    moved = [{"path": "README.md", "content": None}, {"path": "README.md/en", "content": "# Till\n"}]
+    assert send(api, github, ON_MAIN | {"files": moved}).status == 200
+    assert read(github, "README.md/en") == b"# Till\n"
+
+
+def test_what_a_new_branch_starts_from_is_told_by_its_name(api: Api, github: FakeGitHub) -> None:
+    new = ON_MAIN | {"branch": "new", "create_branch": True, "expected_sha": "0" * 40}
+    answer = send(api, github, new)
+    assert (answer.status, answer.error["message"].startswith("main is at ")) == (409, True)
 
 
 def test_all_files_or_none(api: Api, github: FakeGitHub) -> None:

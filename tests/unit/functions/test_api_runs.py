@@ -20,7 +20,7 @@ def completed(api: Api) -> str:
         outcome="completed",
         summary="Added it",
         commit=CommitInfo(sha="abc", branch="b", message="feat: it", pushed=True),
-        pull_request=PullRequestInfo(number=7, url="https://github.com/o/r/pull/7"),
+        pull_request=PullRequestInfo(number=2, url="https://github.com/acme/till/pull/2"),
         ci="passed",
         log_key=f"runs/{run_id}/attempts/1/log.txt",
         diff_key=f"runs/{run_id}/attempts/1/diff.patch",
@@ -35,9 +35,14 @@ def test_a_run_shows_its_result_without_keys_of_the_store(api: Api) -> None:
     run = answer.body["run"]
     assert (answer.status, run["status"], run["task"], run["attempt"]) == (200, "completed", "Add a logout button", 1)
     assert (run["result"]["summary"], run["result"]["commit"]["sha"]) == ("Added it", "abc")
-    assert (run["result"]["pull_request"]["number"], run["result"]["ci"]) == (7, "passed")
     assert (run["result"]["log_url"], run["result"]["diff_url"]) == (f"/runs/{run_id}/logs", f"/runs/{run_id}/diff")
     assert not {"log_key", "diff_key"} & run["result"].keys()
+
+
+def test_a_run_names_its_pull_request_and_what_ci_said(api: Api) -> None:
+    result = api.call("GET", f"/runs/{completed(api)}").body["run"]["result"]
+    assert result["pull_request"] == {"number": 2, "url": "https://github.com/acme/till/pull/2", "draft": False}
+    assert result["ci"] == "passed"
 
 
 def test_an_id_that_is_too_long_for_the_database_is_one_that_does_not_exist(api: Api) -> None:

@@ -44,7 +44,7 @@ def _commit(target: CommitTarget, request: CommitRequest, base: str | None) -> s
     if tree == start.tree:
         return _already(request, existing)
     if request.expected_sha not in {None, start.sha}:
-        raise Conflict(f"{request.branch} is at {start.sha}, not at {request.expected_sha}.")
+        raise Conflict(f"{request.branch if existing else base} is at {start.sha}, not at {request.expected_sha}.")
     sha = target.commit(request.message, tree=tree, parent=start.sha)
     if existing:
         target.move_branch(request.branch, sha)

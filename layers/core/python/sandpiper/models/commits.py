@@ -35,7 +35,7 @@ class CommitFile(RequestModel):
     def _is_encoded(cls, content: str | None, info: ValidationInfo) -> str | None:
         if content is not None and info.data.get("encoding") == "base64":
             try:
-                base64.b64decode(content, validate=True)
+                base64.b64decode("".join(content.split()), validate=True)
             except (binascii.Error, ValueError):
                 raise ValueError("is not valid base64") from None
         return content

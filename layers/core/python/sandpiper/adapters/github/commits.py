@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sandpiper.errors import Conflict, GitHubError, Unavailable
+from sandpiper.errors import Conflict, GitHubError, Unavailable, ValidationError
 from sandpiper.github_ports import Tip
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _FILE = "100644"
 _EXECUTABLE = "100755"
+_DIRECTORY = "040000"
 
 
 class GitHubCommits:
@@ -38,6 +39,7 @@ class GitHubCommits:
 
     def tree(self, base: str, files: Mapping[str, bytes | None]) -> str:
         modes = self._modes(base, files)
+        _refuse_clashes(files, modes)
         entries = [
             self._entry(path, content, modes.get(path))
             for path, content in files.items()
@@ -56,7 +58,10 @@ class GitHubCommits:
         return entry | {"sha": self._call("POST", "/git/blobs", blob)["sha"]}
 
     def _modes(self, tree: str, paths: Iterable[str]) -> dict[str, str]:
-        """Of those that exist. One directory at a time: the whole tree of a large repository comes cut off."""
+        """Of those that exist, and of files that stand where their directories would be.
+
+        One directory at a time: the whole tree of a large repository comes cut off.
+        """
         below: dict[str, list[str]] = {}
         for path in paths:
             first, _, rest = path.partition("/")
@@ -64,11 +69,11 @@ class GitHubCommits:
         found: dict[str, str] = {}
         for entry in self._call("GET", f"/git/trees/{tree}")["tree"]:
             name, rests = entry["path"], below.get(entry["path"], [])
-            if entry["type"] == "tree":
-                deeper = [rest for rest in rests if rest]
-                modes = self._modes(entry["sha"], deeper) if deeper else {}
+            deeper = [rest for rest in rests if rest]
+            if entry["type"] == "tree" and deeper:
+                modes = self._modes(entry["sha"], deeper)
                 found |= {f"{name}/{rest}": mode for rest, mode in modes.items()}
-            elif "" in rests:
+            if "" in rests or (deeper and entry["type"] != "tree"):
                 found[name] = entry["mode"]
         return found
 
@@ -111,6 +116,20 @@ class GitHubCommits:
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
         return self._client.call(method, f"{self._repo}{path}", body)
+
+
+def _refuse_clashes(files: Mapping[str, bytes | None], modes: Mapping[str, str]) -> None:
+    """GitHub would put a file in place of a whole directory, or the other way round."""
+    for path, content in files.items():
+        if modes.get(path) == _DIRECTORY:
+            raise _about_files(f"names {path}, which is a directory")
+        above = next((other for other in modes if path.startswith(f"{other}/") and other not in files), None)
+        if content is not None and above:
+            raise _about_files(f"names {path}, but {above} is a file")
+
+
+def _about_files(message: str) -> ValidationError:
+    return ValidationError(f"files {message}.", details=[{"field": "files", "message": message}])
 
 
 class Patience:

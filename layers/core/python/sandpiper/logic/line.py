@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +150,7 @@ def _wait_at(recent: Callable[[str], tuple[Run, ...]], position: int, limit: int
 
 def estimated_wait(run: Run, recent: Iterable[Run], position: int, limit: int) -> int:
     """As many rounds as it takes, each as long as the owner's runs usually are, or as long as one may be."""
-    times = [(past.ended_at - past.started_at).total_seconds() for past in recent if past.ended_at and past.started_at]
-    typical = statistics.median(times) if times else run.spec.timeout_seconds
+    spans = (past.ended_at - past.started_at for past in recent if past.ended_at and past.started_at)
+    times = sorted(span.total_seconds() for span in spans)
+    typical = times[len(times) // 2] if times else run.spec.timeout_seconds
     return math.ceil(math.ceil(position / limit) * typical)

@@ -18,7 +18,9 @@ def approval_lines(run_id: str, approval_id: str, asked: Mapping[str, Any]) -> l
     risk = str(asked.get("risk"))
     lines = [(_STYLE_OF_RISK.get(risk, "warn"), f"Approval wanted ({one_line(risk, 20)} risk): {_reason(asked)}")]
     call = next((str(asked[name]) for name in _CALL if asked.get(name)), str(asked.get("tool")))
-    lines += [("command", f"    {text}") for text in neutralise(call).rstrip("\n").split("\n")]
+    lines += [("command", f"    {text}") for text in _texts(call)]
+    if content := asked.get("content"):
+        lines += [("command", f"    | {text}") for text in _texts(str(content))]
     where = one_line(str(asked.get("cwd") or "."), 200)
     lines += [("dim", f"    in {where}")] if where != "." else []
     answer = one_line(f"{run_id} {approval_id}", 200)
@@ -27,6 +29,10 @@ def approval_lines(run_id: str, approval_id: str, asked: Mapping[str, Any]) -> l
         ("plain", f"Approve sandpiper approve {answer}   (--for-run: do not ask about this kind again)"),
         ("plain", f'Reject  sandpiper reject {answer} --note "why"'),
     ]
+
+
+def _texts(text: str) -> list[str]:
+    return neutralise(text).rstrip("\n").split("\n")
 
 
 def _reason(asked: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sandpiper_cli import follow
+from sandpiper_cli.approvals import approval_lines
 from sandpiper_cli.main import app
 from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, a_run, event
 
@@ -52,6 +53,11 @@ def test_a_request_is_shown_whole_with_its_reason_its_risk_and_the_commands_that
     assert "Approval wanted (high risk): It pushes.\n    git push\n    # ␛[2Jquietly\n    in sub\n" in shown
     assert all(command in shown for command in COMMANDS)
     assert "Rejected by ann: Not now\nApproved by ann for the rest of the run\nNobody approved it in time" in shown
+
+
+def test_what_would_stand_in_a_file_is_shown_below_its_path() -> None:
+    lines = approval_lines(RUN_ID, "ap-1", {"path": ".sandpiper.yml", "content": "setup:\n- \x1b[2Jx\n"})
+    assert [text for _, text in lines[1:4]] == ["    .sandpiper.yml", "    | setup:", "    | - ␛[2Jx"]
 
 
 @pytest.mark.parametrize("command", [["watch", RUN_ID], ["show", RUN_ID]])

@@ -17,7 +17,9 @@ def approval_lines(run_id: str, approval_id: str, asked: Mapping[str, Any]) -> l
     """Style and text of each line. All of the call is shown: who approves must see what."""
     risk = str(asked.get("risk"))
     lines = [(_STYLE_OF_RISK.get(risk, "warn"), f"Approval wanted ({one_line(risk, 20)} risk): {_reason(asked)}")]
-    lines += [("command", f"    {text}") for text in neutralise(_call(asked)).rstrip("\n").split("\n")]
+    lines += [("command", f"    {text}") for text in _texts(_call(asked))]
+    if content := asked.get("content"):
+        lines += [("command", f"    | {text}") for text in _texts(str(content))]
     where = one_line(str(asked.get("cwd") or "."), 200)
     lines += [("dim", f"    in {where}")] if where != "." else []
     answer = one_line(f"{run_id} {approval_id}", 200)
@@ -32,6 +34,10 @@ def _call(asked: Mapping[str, Any]) -> str:
     """With the keys that are pressed after what is typed."""
     call = next((str(asked[name]) for name in _CALL if asked.get(name)), str(asked.get("tool")))
     return " ".join([call, *(f"<{key}>" for key in asked.get("keys") or ())])
+
+
+def _texts(text: str) -> list[str]:
+    return neutralise(text).rstrip("\n").split("\n")
 
 
 def _reason(asked: Mapping[str, Any]) -> str:

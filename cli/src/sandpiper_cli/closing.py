@@ -27,7 +27,7 @@ def closing_lines(run: Json, diff: str | None, log: Link | None) -> list[Line]:
     lines += handed_back(result)
     lines += gate_lines(result.get("gate"))
     lines += [Line("plain", ""), *_head_lines(run, result.get("summary") or "")]
-    lines += _facts(result)
+    lines += _facts(result or _spent(run))
     if log is not None:
         lines += [Line("plain", f"Log     (until {log.expires_at})"), Line("link", log.url)]
     return lines
@@ -85,6 +85,12 @@ def _summary_lines(run: Json, summary: str) -> list[Line]:
     if not summary or summary in str((run.get("error") or {}).get("message")):
         return []
     return [Line("words", text) for text in neutralise(summary).strip().split("\n")]
+
+
+def _spent(run: Json) -> Json:
+    """All that is known of a run whose sandbox handed nothing back."""
+    usage = run.get("usage") or {}
+    return {"usage": usage} if usage.get("turns") else {}
 
 
 def _facts(result: Json) -> list[Line]:

@@ -136,7 +136,7 @@ def health(connection: Connection, *, as_json: JsonOption = False) -> None:
 
 
 def _no_whole_log(run_id: str) -> NoReturn:
-    message = f"there is no whole log yet: `sandpiper logs {run_id}` has what there is so far"
+    message = f"there is no whole log (now, or of a sandbox that was lost): `sandpiper logs {run_id}` has what there is"
     raise exits.CliError(message, exits.API_ERROR)
 
 

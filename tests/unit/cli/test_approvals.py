@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sandpiper_cli import follow
+from sandpiper_cli.approvals import approval_lines
 from sandpiper_cli.main import app
 from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, a_run, event
 
@@ -58,6 +59,11 @@ def test_what_would_be_typed_is_shown_with_its_keys(api: FakeApi) -> None:
     typed = {**ASKED, "tool": "send_input", "process": "p1", "text": "DROP TABLE users;", "keys": ["enter", "ctrl-d"]}
     api.events = [event(1, "approval_requested", **typed), event(2, "run_completed")]
     assert "\n    DROP TABLE users; <enter> <ctrl-d>\n" in sandpiper(api, "watch", RUN_ID).stdout
+
+
+def test_what_would_stand_in_a_file_is_shown_below_its_path() -> None:
+    lines = approval_lines(RUN_ID, "ap-1", {"path": ".sandpiper.yml", "content": "setup:\n- \x1b[2Jx\n"})
+    assert [text for _, text in lines[1:4]] == ["    .sandpiper.yml", "    | setup:", "    | - ␛[2Jx"]
 
 
 @pytest.mark.parametrize("command", [["watch", RUN_ID], ["show", RUN_ID]])

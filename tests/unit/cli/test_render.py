@@ -184,6 +184,11 @@ def test_a_run_that_never_had_a_sandbox_can_be_closed() -> None:
     assert [line.text for line in closing_lines(run, None, None)] == ["", f"{RUN_ID} cancelled"]
 
 
+def test_a_run_whose_sandboxes_were_lost_says_what_it_cost() -> None:
+    run = a_run(status="failed", usage={"turns": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25})
+    assert closing_lines(run, None, None)[-1].text == "Cost    $0.2500 (2 turns, 10 tokens in, 5 out)"
+
+
 def test_the_end_names_the_pull_request() -> None:
     url = "https://github.com/acme/till/pull/2"
     assert closed(pull_request={"number": 2, "url": url, "draft": True})[-2:] == ["Pull    #2 (draft)", url]

@@ -178,6 +178,23 @@ def test_code_is_asked_about_like_commands(impatient: World, git_server: GitServ
     assert (asked["tool"], asked["kind"]) == ("run_code", "push")
 
 
+@pytest.mark.parametrize(
+    ("call", "seen"),
+    [
+        (("write_file", {"path": ".github/workflows/ci.yml", "content": "on: push\n"}), "on: push\n"),
+        (("edit_file", {"path": ".sandpiper.yml", "edits": [{"old": "a", "new": "b"}]}), "replace: a\nby: b"),
+    ],
+)
+def test_a_file_that_runs_later_is_not_approved_unseen(
+    impatient: World, git_server: GitServer, call: tuple[str, dict[str, Any]], seen: str
+) -> None:
+    impatient.perform(spec(git_server, trust_level="strict"), [plan(), [call]])
+    (asked,) = impatient.told("approval_requested")
+    approval = impatient.runs.get(RUN_ID).approval
+    assert approval is not None
+    assert (asked["content"], approval.shown["content"], approval.kind) == (seen, seen, "runs_later")
+
+
 def test_a_run_that_waits_for_an_approval_is_cancelled_at_once(patient: World, git_server: GitServer) -> None:
     with when(is_asked(patient), lambda: patient.stop.request("cancelled")):
         patient.perform(spec(git_server), [plan(), run(DISCARD)])

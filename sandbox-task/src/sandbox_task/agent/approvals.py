@@ -75,7 +75,7 @@ class Approvals:
         request = ApprovalRequest(
             id=approval_id,
             tool=call.name,
-            shown=dict(shown),
+            shown={**shown, **_written(call.arguments)},
             reason=risk.reason,
             risk=risk.level,
             kind=risk.kind,
@@ -101,6 +101,15 @@ class Approvals:
                 self.stop.wait(limits.APPROVAL_POLL_SECONDS)
         self._waited += time.monotonic() - started
         return answer
+
+
+def _written(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """What would stand in a file: nobody should approve it unseen."""
+    if "content" in arguments:
+        return {"content": str(arguments["content"])}
+    if "edits" in arguments:
+        return {"content": "\n".join(f"replace: {edit['old']}\nby: {edit['new']}" for edit in arguments["edits"])}
+    return {}
 
 
 def _id_of(run_id: str, call: ToolCall) -> str:

@@ -123,7 +123,7 @@ def test_finished_work_is_shown_with_gate_diff_pull_request_cost_and_what_to_do_
     assert "- [x] write the button" in text
     assert "| `pytest -q` | ✅ | 4 passed, 0 failed |" in text
     assert "Draft pull request: #9" in text
-    assert "<details><summary>Diff: 1 files, +2 −3</summary>\n\n````diff\n+a\n```\n-b\n````" in text
+    assert "<details><summary>Diff: 1 file, +2 −3</summary>\n\n````diff\n+a\n```\n-b\n````" in text
     assert "comment `/fix …` on it" in text
     assert "$0.42 · 12 turns" in text
     assert f"[{RUN_ID}](https://console.test/runs/x)" in text
@@ -145,8 +145,14 @@ def test_a_review_says_how_many_remarks_it_made() -> None:
     spec = SPEC.model_copy(update={"github": ORIGIN.model_copy(update={"command": "review"})})
     result = RunResult(outcome="completed", findings=(Finding(file="a.py", severity="minor", message="m"),))
     text = shown(run(status="completed", result=result).model_copy(update={"spec": spec}))
-    assert "1 remarks." in text
+    assert "1 remark." in text
     assert "Comment `/fix` here" in text
+
+
+def test_a_review_without_remarks_asks_for_nothing_to_be_worked_in() -> None:
+    spec = SPEC.model_copy(update={"github": ORIGIN.model_copy(update={"command": "review"})})
+    made = run(status="completed", result=RunResult(outcome="completed")).model_copy(update={"spec": spec})
+    assert "/fix" not in shown(made)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def _outcome(run: Run) -> Iterator[str]:
         ]
         yield "\n".join(["| suite | result |", "|---|---|", *rows])
     if result.findings:
-        yield f"{len(result.findings)} remarks."
+        yield "1 remark." if len(result.findings) == 1 else f"{len(result.findings)} remarks."
     if result.pull_request:
         kind = "Draft pull request" if result.pull_request.draft else "Pull request"
         yield f"{kind}: #{result.pull_request.number}"
@@ -137,7 +137,8 @@ def _diff(run: Run, diff: str | None) -> Iterator[str]:
     if not diff or not run.is_terminal:
         return
     stat = run.result.diff_stat if run.result else None
-    size = f"{stat.files} files, +{stat.insertions} −{stat.deletions}" if stat else "what changed"
+    files = "file" if stat and stat.files == 1 else "files"
+    size = f"{stat.files} {files}, +{stat.insertions} −{stat.deletions}" if stat else "what changed"
     yield details(f"Diff: {size}", block(_shortened(diff), limits.STATUS_DIFF_CHARS, language="diff"))
 
 

@@ -79,9 +79,9 @@ def _how_to_go_on(run: Run) -> str:
 
 def _after_success(run: Run) -> str:
     command = run.spec.github.command if run.spec.github else None
-    if command == "review":
+    if command == "review" and run.result and run.result.findings:
         return "Comment `/fix` here to have the remarks worked in."
-    if command == "test":
+    if command in {"review", "test"}:
         return ""
     if run.result and run.result.pull_request:
         return "Review the pull request; comment `/fix …` on it to have it changed."

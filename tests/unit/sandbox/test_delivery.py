@@ -8,8 +8,8 @@ import pytest
 
 from sandbox_task.delivery import branch_name, commit_message, commit_url
 from sandbox_task.settings import read_settings
-from sandpiper.models.run import GateReport
 from sandpiper.models.github import GitHubOrigin
+from sandpiper.models.run import GateReport
 from sandpiper.models.spec import RunSpec
 
 PASSED = GateReport(status="passed", summary="")

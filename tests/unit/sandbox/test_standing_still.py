@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from sandbox_task.isolation.processes import Process
 from tests.unit.sandbox.behind_wall import WITHOUT_FIRST_THREAD, Background, said, wait_for
 from tests.unit.sandbox.clones import cloned, do, spec
 
@@ -87,3 +90,28 @@ def test_what_is_published_is_what_is_there_though_a_file_was_changed_without_a_
     wait_for("the second word", rooms.workspace / "second")
     wall.end_all()
     assert repository.show(repository.take_tree(wall), "a.txt") == (rooms.workspace / "a.txt").read_bytes() == b"six\n"
+
+
+# As a program is started, but the child takes its time: the kernel holds the parent meanwhile
+HELD_BY_CHILD = """
+import ctypes, os, platform, time
+number, flags = 220 if platform.machine() == "aarch64" else 56, 0x4000 | 17
+if ctypes.CDLL(None).syscall(number, flags, 0, 0, 0, 0) == 0:
+    open("child", "w").close()
+    time.sleep(100)
+"""
+
+
+def test_who_is_held_by_the_kernel_until_its_child_is_another_program_stands_still(wall: Wall, rooms: Rooms) -> None:
+    Background(wall, f"setsid python3 - <<'PYTHON'\n{HELD_BY_CHILD}\nPYTHON")
+    wait_for("the child", rooms.workspace / "child")
+    with wall.standing_still():
+        pass
+    wall.end_all()
+
+
+def test_who_is_held_by_the_kernel_in_the_middle_of_something_else_does_not_stand_still() -> None:
+    with subprocess.Popen(["sleep", "100"]) as sleeper:
+        is_still = Process(sleeper.pid, os.getpid(), os.getpgid(0), state="D", threads=1).is_still
+        sleeper.kill()
+    assert not is_still

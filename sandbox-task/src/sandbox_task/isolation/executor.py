@@ -162,7 +162,8 @@ class Executor:
         for _ in range(KILL_ROUNDS):
             spare = {pid for pid, _ in self.spare}
             self.held = [process for process in descendants(os.getpid()) if process.pid not in spare]
-            moving = [process for process in self.held if not process.is_frozen]
+            ours = self.keepers.values()  # closed to this process, too, and hold nothing open to write to
+            moving = [each for each in self.held if not (each.is_still or (each.pid in ours and each.is_frozen))]
             if not moving:
                 return {"held": len(self.held)}
             send_signal(moving, signal.SIGSTOP)

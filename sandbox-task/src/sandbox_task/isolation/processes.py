@@ -21,6 +21,7 @@ ASK_FOR_VERSION, BENEATH = 1, 1
 MOVE_FILES = 1 << 13
 SCOPES_SINCE = 6  # of Landlock
 SCOPE_OF_SIGNALS = 2
+CLONE_VFORK = 0x4000
 LIBC = ctypes.CDLL(None)
 
 
@@ -40,8 +41,18 @@ class Process(NamedTuple):
     def is_frozen(self) -> bool:
         """Told to stop, it does nothing more: it stands still, is over, or is held by the kernel until it does either
         (the parent of a process that is to become another program is held until that has happened)."""
-        states = [self.state] if self.threads <= 1 else [thread.state for thread in read_all(f"/proc/{self.pid}/task")]
-        return all(state in "TtXZD" for state in states)
+        return all(thread.state in "TtXZD" for thread in self.all_threads())
+
+    @property
+    def is_still(self) -> bool:
+        """The same, but who is held in the middle of a write goes on with it: only such a parent is held for good."""
+        return all(
+            thread.state in "TtXZ" or (thread.state == "D" and waits_for_child(self.pid, thread.pid))
+            for thread in self.all_threads()
+        )
+
+    def all_threads(self) -> list[Process]:
+        return [self] if self.threads <= 1 else list(read_all(f"/proc/{self.pid}/task"))
 
 
 def processes(*, ended: bool = False) -> Iterator[Process]:
@@ -57,6 +68,17 @@ def read_all(place: str) -> Iterator[Process]:
                 with contextlib.suppress(OSError), open(f"{place}/{name}/stat", "rb") as file:
                     fields = file.read().decode("ascii", "replace").rpartition(")")[2].split()
                     yield Process(int(name), int(fields[1]), int(fields[2]), fields[0], int(fields[17]))
+
+
+def waits_for_child(pid: int, thread: int) -> bool:
+    """Whether it has started one that is still to become another program."""
+    try:
+        with open(f"/proc/{pid}/task/{thread}/syscall", encoding="ascii") as file:
+            number, flags = file.read().split()[:2]
+    except (OSError, ValueError):  # it is gone, closed to us, or at work
+        return False
+    vfork, clone = (None, 220) if os.uname().machine == "aarch64" else (58, 56)
+    return int(number) == vfork or (int(number) == clone and bool(int(flags, 16) & CLONE_VFORK))
 
 
 def descendants(root: int) -> list[Process]:

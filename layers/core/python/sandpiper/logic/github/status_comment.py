@@ -73,8 +73,7 @@ def _asked(run: Run) -> Iterator[str]:
         shown = "\n".join(f"{name}: {value}" for name, value in run.approval.shown.items())
         yield f"**{run.approval.risk} risk**: {prose(run.approval.reason, limits.STATUS_LINE_CHARS)}"
         if len(shown) > limits.STATUS_PROSE_CHARS:
-            whole = f"`sandpiper show {run.run_id}` has the rest: read it before you approve."
-            yield f"⚠️ **This is not all of it.** {whole}"
+            yield f"⚠️ **This is not all of it.** `sandpiper show {run.run_id}` has the rest: read it first."
         yield block(shown, limits.STATUS_PROSE_CHARS)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -206,6 +207,13 @@ def test_a_command_that_kills_the_executor_costs_only_itself(wall: Wall) -> None
     assert completed.ended_by == "wall_lost"
     assert said(wall, "echo back") == "back\n"
     assert processes_with(NAP) == []
+
+
+def test_a_command_for_an_executor_that_has_just_died_is_run_by_the_next(wall: Wall) -> None:
+    channel = wall._wall._channel  # type: ignore[attr-defined]
+    channel._sock.shutdown(socket.SHUT_WR)
+    assert not channel.is_lost
+    assert said(wall, "echo on") == "on\n"
 
 
 def test_a_fork_bomb_is_ended_by_the_timeout(wall: Wall) -> None:

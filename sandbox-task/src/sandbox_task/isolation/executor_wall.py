@@ -19,7 +19,7 @@ from sandbox_task.isolation import processes
 from sandbox_task.isolation.channel import Channel
 from sandbox_task.isolation.launch import in_terminal
 from sandbox_task.isolation.running import Running
-from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError
+from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError, WallLost
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -139,6 +139,13 @@ class ExecutorWall:
         return {**fields, "env": in_terminal(self._launch.env), "terminal": size}
 
     def _begin(self, fields: Mapping[str, Any], on_output: OutputSink, stdin: IO[bytes] | None) -> Running:
+        try:
+            return self._send_off(fields, on_output, stdin)
+        except WallLost:
+            # It had died without our knowing, so nothing of this was begun.
+            return self._send_off(fields, on_output, stdin)
+
+    def _send_off(self, fields: Mapping[str, Any], on_output: OutputSink, stdin: IO[bytes] | None) -> Running:
         channel = self._standing()
         output, theirs = os.pipe2(os.O_CLOEXEC)
         os.fchmod(theirs, 0o666)  # it is A's, and whoever writes to /dev/stderr opens it anew as B

@@ -16,6 +16,7 @@ from sandpiper.models.run import Budget
 
 logger = Logger()
 router = new_router()
+_SOFTLY = PauseRequest()  # what no body means
 
 
 @router.post("/runs/<run_id>/cancel", summary="Cancel it", operation_id="cancelRun", tags=["runs"], status_code=202)
@@ -76,11 +77,10 @@ def answer_approval(
 
 @router.post("/runs/<run_id>/pause", summary="Let it wait", operation_id="pauseRun", tags=["runs"])
 def pause(
-    run_id: RunId, world: CurrentWorld, caller: Caller, body: Annotated[PauseRequest | None, Body()] = None
+    run_id: RunId, world: CurrentWorld, caller: Caller, body: Annotated[PauseRequest, Body()] = _SOFTLY
 ) -> RunAnswer:
     logger.append_keys(run_id=run_id)
-    now = body is not None and body.now
-    return RunAnswer(run=run_view(world.controls.pause(run_id, caller, now=now), world.websocket_url))
+    return RunAnswer(run=run_view(world.controls.pause(run_id, caller, now=body.now), world.websocket_url))
 
 
 @router.post("/runs/<run_id>/resume", summary="Let it go on", operation_id="resumeRun", tags=["runs"])

@@ -43,12 +43,15 @@ type Fault = Callable[[Person, str], None]
 # A reply that takes this long is worth keeping (limits.REPLY_WORTH_SECONDS), and a kill can come while it is awaited.
 THINKING = {"fault": {"delay_seconds": 0.1}}
 LEFT_SECONDS = 5.0
+ENDS = frozenset({"run_completed", "run_failed", "run_cancelled", "run_timed_out"})
 # What a run that has ended keeps in the store: what was asked for, and by attempt what it handed in and its log.
 KEPT = re.compile(r"spec\.json|attempts/\d+/(result\.json|diff\.patch|log\.txt)|log/[^/]+\.log\.gz")
 PROGRESS = "progress.txt"  # has the time and the task in it
 
 
-def event_of(person: Person, run_id: str, type_: str, *, nth: int = 1, attempt: int | None = None) -> Event:
+def event_of(
+    person: Person, run_id: str, type_: str, *, nth: int = 1, attempt: int | None = None, or_end: bool = False
+) -> Event:
     """The nth of its type in the run, or in one attempt of it, once it is stored; read where it is cheap to."""
     runs = embedded_runs(person.stack)
     found: list[Event] = []
@@ -60,17 +63,23 @@ def event_of(person: Person, run_id: str, type_: str, *, nth: int = 1, attempt: 
             last = event.seq
             if event.type == type_ and attempt in {None, event.attempt}:
                 found.append(event)
+            if or_end and event.type in ENDS and len(found) < nth:
+                return event
         return found[nth - 1] if len(found) >= nth else None
 
     return wait_for(look, every=0.03)
 
 
 def kill_at(type_: str, *, nth: int = 1, attempt: int | None = None, number: int = signal.SIGKILL) -> Fault:
-    """A signal to the sandbox of the event's attempt once the event has been stored."""
+    """A signal to the sandbox of the event's attempt once the event has been stored.
+
+    A kill that came late may have let the attempt before do what this one waits for: then the run just ends.
+    """
 
     def fault(person: Person, run_id: str) -> None:
-        event = event_of(person, run_id, type_, nth=nth, attempt=attempt)
-        kill_sandbox(run_id, attempt=event.attempt, number=number)
+        event = event_of(person, run_id, type_, nth=nth, attempt=attempt, or_end=True)
+        if event.type == type_:
+            kill_sandbox(run_id, attempt=event.attempt, number=number)
 
     return fault
 

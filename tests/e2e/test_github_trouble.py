@@ -131,7 +131,7 @@ MEANWHILE: dict[Callable[[Place, int], None], tuple[str, str]] = {
     archive: ("failed", "archived"),
     rename: ("failed", "was renamed or moved"),
     suspend: ("failed", "suspended"),
-    uninstall: ("failed", "Not Found"),
+    uninstall: ("failed", "GitHub answered"),  # 401 to a token that it knows, 404 to who wants a new one
 }
 UNHEARD = (archive, suspend, uninstall)  # nobody can write there any more
 

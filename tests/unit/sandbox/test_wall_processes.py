@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -156,8 +155,6 @@ def test_a_command_that_kills_its_own_shell_is_reported_by_the_signal(wall: Wall
 
 def test_a_command_that_kills_all_it_can_costs_only_what_ran(rooms: Rooms) -> None:
     """Not with the backend `uid`, where it would end the other tests of this machine, which share the user."""
-    if not shutil.which("bwrap"):
-        pytest.skip("bubblewrap is not installed")
     wall = put_up_wall("bwrap", rooms, tools=None, worker_uid=10002)
     background = Background(wall, NAP)
     completed, _ = outcome(wall, f"kill -9 -1; {NAP}")

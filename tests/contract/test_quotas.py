@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.contract.worlds import Aws
 
 MONTH = "2026-01"
-STARTS = 200
+STARTS, FEWER = 200, 40
 DEFAULTS = Quota(starts_per_minute=4, starts_per_day=25, monthly_usd=1.0)
 
 
@@ -96,24 +96,31 @@ def test_a_taken_id_is_told_from_a_full_quota_and_counts_nothing(books: Books) -
     assert len(books.account(books.scopes[0]).starts) == 1
 
 
-@pytest.mark.parametrize("limit", ["starts_per_minute", "starts_per_day"])
-@pytest.mark.parametrize("whose", [0, 1], ids=["user", "org"])
-def test_two_hundred_starts_at_once_never_exceed_a_limit(books: Books, limit: str, whose: int) -> None:
+@pytest.mark.parametrize(
+    ("limit", "whose", "starts"),
+    [
+        ("starts_per_minute", 0, STARTS),
+        ("starts_per_minute", 1, FEWER),
+        ("starts_per_day", 0, FEWER),
+        ("starts_per_day", 1, FEWER),
+    ],
+)
+def test_two_hundred_starts_at_once_never_exceed_a_limit(books: Books, limit: str, whose: int, starts: int) -> None:
     books.rules.books.set_limits(books.scopes[0], Quota(starts_per_minute=1_000, starts_per_day=1_000))
     books.rules.books.set_limits(books.scopes[whose], Quota.model_validate({limit: 5}))
     with ThreadPoolExecutor(20) as pool:
-        told = Counter(pool.map(lambda _: books.start(books.a_run()), range(STARTS)))
+        told = Counter(pool.map(lambda _: books.start(books.a_run()), range(starts)))
     allowed = 4 if (whose, limit) == (0, "starts_per_day") else 5  # the default of a minute still stands
-    assert told == {"started": allowed, "quota_exceeded": STARTS - allowed}
+    assert told == {"started": allowed, "quota_exceeded": starts - allowed}
     assert len(books.account(books.scopes[whose]).starts) == allowed
     assert books.runs.usage_of(books.owner, MONTH).runs == allowed
 
 
-def test_the_same_start_sent_two_hundred_times_counts_once(books: Books) -> None:
+def test_the_same_start_sent_many_times_counts_once(books: Books) -> None:
     run = books.a_run()
     with ThreadPoolExecutor(20) as pool:
-        told = Counter(pool.map(lambda _: books.start(run), range(STARTS)))
-    assert told == {"started": 1, "conflict": STARTS - 1}
+        told = Counter(pool.map(lambda _: books.start(run), range(FEWER)))
+    assert told == {"started": 1, "conflict": FEWER - 1}
     assert len(books.account(books.scopes[0]).starts) == 1
 
 

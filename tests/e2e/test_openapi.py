@@ -80,7 +80,7 @@ def _schemathesis(stack: Stack, person: Person, directory: Path) -> subprocess.C
     command = [
         str(program), "run", f"{stack.api_url}/openapi.json",
         "--header", f"Authorization: Bearer {stack.token(person.name)}",
-        "--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--seed", "20261118",
+        "--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", "4", "--seed", "20261118",
         "--workers", "2", "--no-color", "--warnings", "off", "--suppress-health-check", "all",
         "--generation-database", "none", "--request-timeout", "40",
     ]  # fmt: skip

@@ -29,6 +29,7 @@ from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.adapters.run_secrets import KmsRunSecrets
 from sandpiper.adapters.runs import DynamoRuns
 from sandpiper.adapters.workflow import StepFunctionsWorkflow
+from sandpiper.models.base import build_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from sandpiper.github_ports import RepositoryTokens
     from sandpiper.ports import Clock
+
+build_all()  # when this is imported: whoever keeps a process ready has it done before the task comes
 
 
 def main() -> int:

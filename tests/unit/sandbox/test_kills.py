@@ -105,7 +105,7 @@ def test_an_undisturbed_run_does_each_step_once(undisturbed: dict[str, Any]) -> 
     assert (undisturbed["outcome"], undisturbed["gate"], undisturbed["commits"]) == ("completed", "passed", "1")
 
 
-@pytest.mark.parametrize("ends_at", range(1, EVENTS + 1, 3))
+@pytest.mark.parametrize("ends_at", range(1, EVENTS + 1, 5))
 def test_a_run_that_is_killed_at_any_event_ends_like_one_that_was_left_alone(
     world: MortalWorld, git_server: GitServer, undisturbed: dict[str, Any], ends_at: int
 ) -> None:

@@ -13,7 +13,7 @@ import boto3
 
 from sandpiper_local.ecs_agent.agent import Agent, Settings
 
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.15
 
 
 def main(text: str) -> None:

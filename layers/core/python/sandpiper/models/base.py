@@ -6,6 +6,17 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Immutable, and refuses fields that it does not know."""
+    """Immutable, and refuses fields that it does not know.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    Its validator is built when it is first used: a function that imports all models uses a few of them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
+
+
+def build_all(parent: type[Model] = Model) -> None:
+    """For programs with threads, before they start any: two that use a model for the first time get into each other's
+    way, says pydantic."""
+    for model in parent.__subclasses__():
+        model.model_rebuild()
+        build_all(model)

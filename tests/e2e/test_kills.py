@@ -104,8 +104,8 @@ def test_a_run_whose_sandboxes_are_killed_at_events_ends_like_one_that_was_left_
     killed = played(name)
     assert_same(killed, calm, kills=2)
     assert killed.losses == (killed.run["attempt"] - 1)
-    # one that is killed when all is pushed may have handed in its result by then
-    assert killed.losses == 2 or name == "publishing"
+    # one that is killed when little is left to do may have handed in its result by then
+    assert killed.losses == 2 or (killed.losses == 1 and name in {"proving", "publishing"})
 
 
 @pytest.mark.parametrize("name", AT_RANDOM)

@@ -2,6 +2,9 @@
 
 - A turn with and without a checkpoint, of the same agent on the same 2,000 files behind the same wall, round by round;
   the store is the embedded AWS. The model is a function: what lies between its answer and the next request is ours.
+  With a model that answers at once only some turns are looked at (ADR 11), so the mean is told beside the median. With
+  one that takes a second, "nothing measurable" is: less than what plain turns differ by among themselves, from the
+  tenth to the ninetieth of a hundred.
 - The workspace is stored to and read from the embedded S3; the baseline is `tar | zstd` to a local file, same level.
 """
 
@@ -67,7 +70,7 @@ seq 40 > src/p$d/m$f.py; done; done"""
 
 def run(report: Report, stack: Stack) -> None:
     with Desk(stack) as desk:
-        for seconds, turns in ((0.0, 40), (1.0, 8)):
+        for seconds, turns in ((0.0, 40), (1.0, 12)):
             tell_turns(report, desk, seconds, turns)
         tell_snapshot(report, desk)
     tell_recovery(report, stack)
@@ -164,16 +167,18 @@ def tell_turns(report: Report, desk: Desk, seconds: float, turns: int) -> None:
     desk.turns(0.0, WARM_UP + 1, kept=True)
     times = range(SLOW_ROUNDS if seconds else ROUNDS)
     rounds = [[desk.turns(seconds, turns, kept=kept) for kept in (False, True)] for _ in times]
-    plain, kept = (statistics.median(itertools.chain.from_iterable(side)) for side in zip(*rounds, strict=True))
+    plain, kept = (list(itertools.chain.from_iterable(side)) for side in zip(*rounds, strict=True))
     added = statistics.median(statistics.median(with_) - statistics.median(without) for without, with_ in rounds)
-    slow = bool(seconds)
+    mean = statistics.mean(kept) - statistics.mean(plain)
+    tenths = statistics.quantiles(plain, n=10)
+    most = tenths[-1] - tenths[0] if seconds else ADDED_MS
     report.add(
         f"a checkpoint, {FILES:,} files, one changed, model of {seconds:g} s: added to a turn",
-        measured=f"{added:.1f} ms ({kept:.1f} ms)",
-        baseline=f"{plain:.1f} ms without",
-        ratio=f"{(seconds * 1000 + kept) / (seconds * 1000 + plain):.3f}×",
-        goal="≤ 2 % of the turn" if slow else f"≤ {ADDED_MS} ms",
-        met=added <= (20 if slow else ADDED_MS),
+        measured=f"{added:.1f} ms (mean {mean:.1f} ms)",
+        baseline=f"{statistics.median(plain):.1f} ms without",
+        ratio=f"{1 + added / (seconds * 1000 + statistics.median(plain)):.3f}×",
+        goal=f"≤ {most:.1f} ms, the spread of turns without" if seconds else f"≤ {most} ms",
+        met=added <= most,
     )
 
 

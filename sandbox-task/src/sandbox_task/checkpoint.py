@@ -1,7 +1,8 @@
 """Where a run stands, stored so that another sandbox can go on from there: journal, tree, and what has been proven.
 
 The pointer on the run's row moves only when everything is stored, and only if this attempt is still the one. What it no
-longer leads to is deleted.
+longer leads to is deleted. A reply of the model to the very state that the pointer leads to is stored beside the row
+instead, which is one small write: the next state has it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic.artifacts import checkpoint_prefix
 from sandpiper.models.base import Model as Record
-from sandpiper.models.run import Finding, GateReport
+from sandpiper.models.run import Finding, GateReport, LastReply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +80,26 @@ class Checkpoint(Record):
         """The keys of what it needs besides itself."""
         return {*self.packs.keys, *((self.snapshot_key,) if self.snapshot_key else ())}
 
+    def answered(self, later: Checkpoint) -> Answer | None:
+        """What the later state has more, if that is a reply of the model and nothing else."""
+        old, new = self.journal, later.journal
+        step = new.model_copy(update={"messages": new.messages[len(old.messages) :]})
+        answer = Answer(journal=step, seconds_used=later.seconds_used)
+        is_reply = [message.role for message in step.messages] == ["assistant"]
+        return answer if is_reply and self.followed_by(answer) == later else None
+
+    def followed_by(self, answer: Answer) -> Checkpoint:
+        messages = (*self.journal.messages, *answer.journal.messages)
+        journal = answer.journal.model_copy(update={"messages": messages})
+        return self.model_copy(update={"journal": journal, "seconds_used": answer.seconds_used})
+
+
+class Answer(Record):
+    """A journal that has only what the model said last."""
+
+    journal: Journal
+    seconds_used: float
+
 
 @dataclass
 class Checkpoints:
@@ -91,6 +112,7 @@ class Checkpoints:
     private: Path
     redactor: Redactor
     _packs: Packs = field(default_factory=Packs, init=False)
+    _last: tuple[str, Checkpoint] | None = field(default=None, init=False)  # what the pointer leads to, if it is ours
     _needed: set[str] = field(default_factory=set, init=False)  # what the pointer leads to
     _loose: set[str] = field(default_factory=set, init=False)  # what it does not lead to yet
     _left: set[str] = field(default_factory=set, init=False)  # what it does not lead to any more
@@ -103,10 +125,30 @@ class Checkpoints:
             return None
         checkpoint = Checkpoint.model_validate_json(self.blobs.get(key))
         self._packs, self._needed = checkpoint.packs, {key, *checkpoint.parts()}
-        return checkpoint
+        reply = self.runs.last_reply(self.run_id)
+        if reply is None or reply.after != key:
+            return checkpoint
+        return checkpoint.followed_by(Answer.model_validate_json(reply.step))
 
     def save(self, checkpoint: Checkpoint, repository: Repository) -> None:
         """Raises Fenced, and then leaves nothing behind."""
+        reply = self._reply_in(checkpoint)
+        if reply is None:
+            self._save_whole(checkpoint, repository)
+        else:
+            self.runs.put_reply(self.run_id, reply, attempt=self.attempt)
+
+    def _reply_in(self, checkpoint: Checkpoint) -> LastReply | None:
+        """If that is all that is new, and small enough for a row."""
+        key, stored = self._last or ("", None)
+        answer = stored.answered(checkpoint) if stored else None
+        if answer is None:
+            return None
+        step = json.dumps(self.redactor.data(answer.model_dump(mode="json")))
+        usage = checkpoint.journal.usage
+        return LastReply(after=key, usage=usage, step=step) if len(step) <= limits.REPLY_BYTES else None
+
+    def _save_whole(self, checkpoint: Checkpoint, repository: Repository) -> None:
         packs = self._with_tree(checkpoint.tree, repository)
         whole = checkpoint.model_copy(update={"packs": packs})
         key = self.new_key("state.json")
@@ -119,6 +161,7 @@ class Checkpoints:
             raise
         known, self._needed, self._packs = self._needed | self._loose, {key, *whole.parts()}, packs
         self._loose, self._left = set(), self._left | (known - self._needed)
+        self._last = key, checkpoint
 
     def tidy(self) -> None:
         """Delete what the pointer no longer leads to. For when nobody waits."""

@@ -6,6 +6,8 @@ are stored; the next request waits until the reply before it is stored, if that 
 
 from __future__ import annotations
 
+import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -39,40 +41,45 @@ class Keeping:
     draft: Callable[[Journal, str], Checkpoint]
     on_trouble: Callable[[str], None]
     tree: str | None
+    _touched: bool = field(default=False, init=False)  # the files may be others than the tree's
     _footprint: Footprint | None = field(default=None, init=False)
     _looking: Future[None] | None = field(default=None, init=False)
+    _skipped: bool = field(default=False, init=False)  # nobody has looked since the last step
+    _kept_at: float = field(default=0.0, init=False)
+    _answered: threading.Event = field(default_factory=threading.Event, init=False)
     _last: Checkpoint | None = field(default=None, init=False)
     _owed: int | None = field(default=None, init=False)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="keeping"), init=False
     )
 
-    def stepped(self, journal: Journal, *, touched: bool) -> None:
-        """What a reply asked for is done and in the journal. `touched`: files may have changed by that."""
-        if touched or self.tree is None:
-            state = self.draft(journal, "")
-            self._looking = self._pool.submit(self._look, state)
-        else:
-            self.keep(self.draft(journal, self.tree))
+    def stepped(self, *, touched: bool) -> None:
+        """What a reply asked for is done. `touched`: files may have changed by that."""
+        self._touched |= touched
 
-    def replied(self, journal: Journal, seconds: float) -> None:
-        """The model took so long to answer; what it asks for is about to be done."""
-        self.settle()
-        if self.tree is not None:
-            is_worth_it = seconds >= limits.REPLY_WORTH_SECONDS
-            ticket = self.keep(self.draft(journal, self.tree), urgent=is_worth_it)
-            self._owed = ticket if is_worth_it else None
-
-    def asking(self) -> None:
+    def asking(self, journal: Journal) -> None:
         """The model is about to be asked: by now its last reply must not get lost any more."""
         if self._owed is not None and not self.saver.wait(self._owed, limits.CHECKPOINT_WAIT_SECONDS):
             self.on_trouble("The run's state could not be stored for a while; the work goes on.")
         self._owed = None
+        self._answered.clear()
+        self._looking = self._pool.submit(self._keep_meanwhile, self.draft(journal, ""))
 
-    def keep(self, state: Checkpoint, *, urgent: bool = False) -> int:
+    def replied(self, journal: Journal, seconds: float) -> None:
+        """The model took so long to answer; what it asks for is about to be done."""
+        self._answered.set()
+        self.settle()
+        if seconds < limits.REPLY_WORTH_SECONDS:
+            return
+        if self._skipped:
+            self._look()
+        if self.tree is not None:
+            self._owed = self.keep(self.draft(journal, self.tree))
+
+    def keep(self, state: Checkpoint) -> int:
         """Its number, to wait for."""
         self._last = state
-        return self.saver.put(state, urgent=urgent)
+        return self.saver.put(state)
 
     def settle(self) -> None:
         """Nothing looks at the files any more when this returns."""
@@ -84,7 +91,7 @@ class Keeping:
         """What is not stored yet is now."""
         self.settle()
         if self._last is not None:
-            self.keep(self._last, urgent=True)
+            self.keep(self._last)
             self.saver.flush(limits.CHECKPOINT_WAIT_SECONDS)
 
     def close(self) -> None:
@@ -92,14 +99,27 @@ class Keeping:
         self._pool.shutdown()
         self.saver.close()
 
-    def _look(self, state: Checkpoint) -> None:
+    def _keep_meanwhile(self, state: Checkpoint) -> None:
+        """While the model thinks. Where replies come at once, only now and then: the turns would take twice as long."""
+        is_due = time.monotonic() - self._kept_at >= limits.CHECKPOINT_PAUSE_SECONDS
+        self._skipped = not is_due and self._answered.wait(limits.REPLY_WORTH_SECONDS)
+        if self._skipped:
+            return
+        self._look()
+        self._kept_at = time.monotonic()
+        if self.tree is not None:
+            self.keep(state.model_copy(update={"tree": self.tree}))
+
+    def _look(self) -> None:
+        """The tree is that of the files as they are now."""
+        if not self._touched and self.tree is not None:
+            return
         try:
             self.tree = self._take()
+            self._touched = False
         except (RunError, WallError, GitError) as error:
             self.tree = self._footprint = None
             self.on_trouble(f"The files can't be kept as they are now: {error}")
-            return
-        self.keep(state.model_copy(update={"tree": self.tree}))
 
     def _take(self) -> str:
         with self.wall.standing_still():

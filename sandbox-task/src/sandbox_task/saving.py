@@ -1,4 +1,4 @@
-"""Stores where the run stands, beside the work: the newest state only, as soon as there is a moment."""
+"""Stores where the run stands, beside the work: the newest state only."""
 
 from __future__ import annotations
 
@@ -32,20 +32,15 @@ class Saver:
         self._store, self._tidy, self._stop, self._on_trouble = store, tidy, stop, on_trouble
         self._changed = threading.Condition()
         self._next: Checkpoint | None = None
-        self._due = 0.0
+        self._due = 0.0  # not before
         self._put = self._taken = self._stored = 0  # how many; `_stored` is the number of the last that is
         self._closed = False
         self._thread = threading.Thread(target=self._save_all, name="saver", daemon=True)
         self._thread.start()
 
-    def put(self, checkpoint: Checkpoint, *, urgent: bool = False) -> int:
-        """What was put before and is not being stored yet never will be. Not urgent: a newer one may come soon.
-
-        Returns its number, to wait for.
-        """
-        due = time.monotonic() + (0.0 if urgent else limits.CHECKPOINT_PAUSE_SECONDS)
+    def put(self, checkpoint: Checkpoint) -> int:
+        """What was put before and is not being stored yet never will be. Returns its number, to wait for."""
         with self._changed:
-            self._due = due if self._next is None else min(self._due, due)
             self._next, self._put = checkpoint, self._put + 1
             self._changed.notify_all()
             return self._put

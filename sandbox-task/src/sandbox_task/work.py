@@ -282,7 +282,7 @@ class Work:
         self.keeping.tree = self.progress.tree
         finished = Finished(status=finish.status, summary=finish.summary, findings=finish.reported)
         self._note_finish(finished)
-        self.keeping.keep(self._draft(self._journal, str(self.progress.tree)), urgent=True)
+        self.keeping.keep(self._draft(self._journal, str(self.progress.tree)))
         return finished
 
     def _note_finish(self, finished: Finished) -> None:

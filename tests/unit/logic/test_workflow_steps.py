@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sandpiper.logic.outcomes import Ending
-from sandpiper.models.run import Budget, ErrorInfo, Run, RunResult, Status, Usage
+from sandpiper.models.run import Budget, ErrorInfo, LastReply, Run, RunResult, Status, Usage
 from sandpiper.models.spec import RunSpec
 from tests.unit.logic.world import ANN, BOB, SPEC, World
 
@@ -262,6 +262,27 @@ def test_a_run_that_was_lost_goes_on_from_its_checkpoint(world: World) -> None:
     assert (world.get(run_id).attempt, world.get(run_id).checkpoint_key) == (2, "k")
     (told,) = [event for event in world.runs.events(run_id, after=0, limit=100) if event.type == "run_recovered"]
     assert told.data["kept_turns"] == 7
+
+
+@pytest.mark.parametrize(("after", "kept"), [("k", 8), ("of an older state", 7)])
+def test_a_reply_that_was_stored_beside_the_checkpoint_is_kept_and_counted(world: World, after: str, kept: int) -> None:
+    run_id = world.running()
+    changes = {"checkpoint_key": "k", "checkpoint_turn": 7, "usage": Usage(turns=7, cost_usd=0.7)}
+    world.runs.change(run_id, allowed=("running",), changes=changes, attempt=1)
+    reply = LastReply(after=after, usage=Usage(turns=8, cost_usd=0.8), step="{}")
+    world.runs.put_reply(run_id, reply, attempt=1)
+    world.steps.recover(run_id, "SandboxLost", "")
+    assert dict(world.last_event(run_id)[1])["kept_turns"] == kept
+    assert world.get(run_id).usage == Usage(turns=kept, cost_usd=kept / 10)
+
+
+def test_a_reply_that_was_paid_for_counts_if_the_run_ends_with_its_last_sandbox(world: World) -> None:
+    run_id = world.running()
+    world.runs.change(run_id, allowed=("running",), changes={"checkpoint_key": "k"}, attempt=1)
+    world.runs.put_reply(run_id, LastReply(after="k", usage=Usage(turns=1, cost_usd=0.1), step="{}"), attempt=1)
+    world.steps.finalize(run_id, Ending(error="SandboxLost", cause=""))
+    assert (world.get(run_id).status, world.get(run_id).usage) == ("failed", Usage(turns=1, cost_usd=0.1))
+    assert world.runs.last_reply(run_id) is None
 
 
 def test_the_state_machine_waits_longer_for_a_run_that_was_given_more_time(world: World) -> None:

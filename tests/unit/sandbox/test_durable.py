@@ -13,6 +13,7 @@ from sandbox_task.control import Control
 from sandbox_task.stopping import Stop
 from sandpiper import limits
 from sandpiper.errors import Fenced
+from sandpiper.logic.outcomes import with_last_reply
 from sandpiper.models.events import NewEvent
 from sandpiper.models.run import Budget, Usage
 from sandpiper.models.spec import RunSpec
@@ -61,15 +62,16 @@ def after(condition: Callable[[], bool], action: Callable[[], None]) -> threadin
 
 
 def test_a_sandbox_that_is_told_to_go_hands_over_at_once_and_nothing_is_asked_twice(
-    mortal: MortalWorld, git_server: GitServer
+    mortal: MortalWorld, git_server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(limits, "REPLY_WORTH_SECONDS", 0.0)
     turns = [plan(), write("answer", "42\n"), run("test -e node_modules || sleep 600; echo on >> answer"), done()]
     mortal.store(spec(git_server.create("r", FILES)))
     after(lambda: mortal.types.count("tool_started") == 3, lambda: mortal.stop.request("terminated"))
     mortal.live(turns)
     assert mortal.exit_code == 143
     assert mortal.workflow.failures[TASK_TOKEN][0] == "SandboxTerminated"
-    assert mortal.runs.get(RUN_ID).checkpoint_turn == 3
+    assert with_last_reply(mortal.runs, RUN_ID).checkpoint_turn == 3
     mortal.replace()
     turns[2] = run("never asked")
     after(lambda: mortal.types.count("tool_started") == 4, lambda: mortal.stop.request("cancelled"))

@@ -59,9 +59,9 @@ def state(tree: str) -> Checkpoint:
 
 def test_only_the_newest_of_those_that_wait_is_stored(saver: Saver, store: Store) -> None:
     store.open.clear()
-    saver.put(state("1"), urgent=True)
+    saver.put(state("1"))
     store.busy.wait(10)
-    numbers = [saver.put(state(tree), urgent=True) for tree in ("2", "3", "4")]
+    numbers = [saver.put(state(tree)) for tree in ("2", "3", "4")]
     store.open.set()
     assert saver.wait(numbers[0], 10)
     assert store.stored == ["1", "4"]
@@ -69,31 +69,8 @@ def test_only_the_newest_of_those_that_wait_is_stored(saver: Saver, store: Store
 
 def test_nobody_who_puts_waits_for_the_store(saver: Saver, store: Store) -> None:
     store.open.clear()
-    number = saver.put(state("1"), urgent=True)
+    number = saver.put(state("1"))
     assert not saver.wait(number, 0)
-
-
-def test_one_that_is_not_urgent_gives_way_to_a_reply_that_comes_soon(
-    saver: Saver, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 60)
-    saver.put(state("step"))
-    assert saver.wait(saver.put(state("reply"), urgent=True), 10)
-    assert store.stored == ["reply"]
-
-
-def test_an_urgent_one_stays_urgent_when_a_newer_one_takes_its_place(
-    saver: Saver, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 60)
-    store.open.clear()
-    saver.put(state("1"), urgent=True)
-    store.busy.wait(10)
-    reply = saver.put(state("reply"), urgent=True)
-    saver.put(state("step"))
-    store.open.set()
-    assert saver.wait(reply, 10)
-    assert store.stored == ["1", "step"]
 
 
 def test_a_store_that_fails_is_tried_again_with_the_newest(
@@ -101,14 +78,14 @@ def test_a_store_that_fails_is_tried_again_with_the_newest(
 ) -> None:
     monkeypatch.setattr(limits, "CHECKPOINT_RETRY_SECONDS", 0)
     store.failures = [ConnectionError("away"), TimeoutError("still away")]
-    assert saver.wait(saver.put(state("1"), urgent=True), 10)
+    assert saver.wait(saver.put(state("1")), 10)
     assert store.stored == ["1"]
 
 
 def test_being_fenced_stops_the_work_and_whoever_waits(saver: Saver, store: Store, stop: Stop) -> None:
     store.failures = [Fenced("another attempt")]
-    assert not saver.wait(saver.put(state("1"), urgent=True), 10)
+    assert not saver.wait(saver.put(state("1")), 10)
     assert stop.is_fenced
-    saver.put(state("2"), urgent=True)
+    saver.put(state("2"))
     assert not saver.flush(10)
     assert store.stored == []

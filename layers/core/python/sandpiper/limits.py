@@ -138,8 +138,10 @@ CI_LOG_BYTES = 16 * 1024  # the end of a failing job's log
 CI_JOBS_TOLD = 5
 
 # Where a run stands, stored after each step
+DATABASE_ROW_BYTES = 400 * 1024  # DynamoDB's own
 REPLY_WORTH_SECONDS = 0.02  # a reply that took longer is stored before the next is asked for
-CHECKPOINT_PAUSE_SECONDS = 0.2  # after a step: a reply may come soon, and is stored with it
+REPLY_BYTES = 200 * 1024  # of a reply beside the run's row; a larger one is stored with all the rest
+CHECKPOINT_PAUSE_SECONDS = 0.2  # after a look at the files, while replies come at once
 CHECKPOINT_RETRY_SECONDS = 0.5
 CHECKPOINT_WAIT_SECONDS = 30  # for a store that is slow or away; then the work goes on
 CHECKPOINT_PACKS = 16  # of small changes; then one pack of all

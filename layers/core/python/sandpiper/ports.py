@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sandpiper.models.events import Event, EventType, NewEvent
     from sandpiper.models.quota import Account, Quota, Scope
-    from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
+    from sandpiper.models.run import ControlRequest, LastReply, MonthlyUsage, Page, Run, Status
 
 
 class Clock(Protocol):
@@ -109,6 +109,15 @@ class Runs(Protocol):
 
         Raises Fenced if a later attempt has spoken.
         """
+
+    def put_reply(self, run_id: str, reply: LastReply, *, attempt: int) -> None:
+        """In place of the one before. Nothing of it is left when the run has ended.
+
+        Raises Fenced unless the attempt is the current one and the run is live.
+        """
+
+    def last_reply(self, run_id: str) -> LastReply | None:
+        """Of whichever attempt. Strongly consistent."""
 
     def put_control(
         self,

@@ -95,7 +95,7 @@ class Agent:
         self._check_limits()
         self._make_room()
         if self._keeping:
-            self._keeping.asking()
+            self._keeping.asking(self.journal)
         turn = self.journal.usage.turns + 1
         self._sink.emit("agent_turn_started", turn=turn)
         if turn == 1:
@@ -224,7 +224,7 @@ class Agent:
             finish = None
         self._say(*(by_call[call.id] for call in calls), *self._notes(calls, by_call))
         if self._keeping and not finish:
-            self._keeping.stepped(self.journal, touched=self._toolbox.may_touch_files(calls))
+            self._keeping.stepped(touched=self._toolbox.may_touch_files(calls))
         return finish
 
     def _perform(self, calls: list[ToolCall]) -> None:

@@ -41,11 +41,11 @@ class Sink(Teller, Protocol):
 class Keeping(Protocol):
     """Keeps where the work stands, step by step, so that another sandbox can go on."""
 
-    def asking(self) -> None:
+    def asking(self, journal: Journal) -> None:
         """The model is about to be asked."""
 
     def replied(self, journal: Journal, seconds: float) -> None:
         """It took so long to answer; what it asks for is about to be done."""
 
-    def stepped(self, journal: Journal, *, touched: bool) -> None:
+    def stepped(self, *, touched: bool) -> None:
         """That is done. `touched`: files may have changed by it."""

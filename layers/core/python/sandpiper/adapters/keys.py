@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 RUN = "RUN"
 SECRETS = "SECRETS"
+REPLY = "REPLY"
 SLOTS = "SLOTS"
 INBOX = "INBOX#"
 WAIT = "WAIT#"
@@ -33,6 +34,10 @@ def run_of(pk: str) -> str:
 
 def run_key(run_id: str) -> dict[str, str]:
     return {"pk": run_pk(run_id), "sk": RUN}
+
+
+def reply_key(run_id: str) -> dict[str, str]:
+    return {"pk": run_pk(run_id), "sk": REPLY}
 
 
 def slots_pk(scope: Scope) -> str:

@@ -10,7 +10,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandpiper import limits
-from sandpiper.adapters import keys, live_words, slots, usage, writes
+from sandpiper.adapters import keys, last_replies, live_words, slots, usage, writes
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.event_data import shrink
 from sandpiper.adapters.event_log import EventLog
@@ -23,7 +23,7 @@ from sandpiper.adapters.transactions import commit, turns
 from sandpiper.errors import Conflict, Fenced, NotFound, QuotaExceeded
 from sandpiper.models.events import Event, NewEvent
 from sandpiper.models.quota import Scope
-from sandpiper.models.run import TERMINAL, ControlRequest, MonthlyUsage, Page, Run, Status
+from sandpiper.models.run import TERMINAL, ControlRequest, LastReply, MonthlyUsage, Page, Run, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -138,6 +138,12 @@ class DynamoRuns:
 
     def show_words(self, run_id: str, words: Mapping[str, Any], *, attempt: int) -> None:
         live_words.put(self._dynamodb, self._events_table, run_id, words, attempt=attempt, now=self._clock.now())
+
+    def put_reply(self, run_id: str, reply: LastReply, *, attempt: int) -> None:
+        last_replies.put(self._dynamodb, self._runs_table, run_id, reply, attempt=attempt)
+
+    def last_reply(self, run_id: str) -> LastReply | None:
+        return last_replies.get(self._dynamodb, self._runs_table, run_id)
 
     def put_control(
         self,
@@ -261,6 +267,11 @@ class DynamoRuns:
             condition, values = f"{condition} AND #last_seq = :last_seq", {**values, "last_seq": before.last_seq}
         key = keys.run_key(after.run_id)
         yield writes.update(self._runs_table, key, changes=changes, condition=condition, values=values)
+        if after.is_terminal:
+            yield last_replies.forget(self._runs_table, after.run_id)
+        elif after.attempt != before.attempt:
+            expires_at = expiry(after.created_at, self._retention_days)
+            yield last_replies.give_to(self._runs_table, after.run_id, attempt=after.attempt, expires_at=expires_at)
         for scope in after.scopes:
             if used := usage.difference(before.usage, after.usage):
                 yield usage.add(self._runs_table, scope, after.updated_at, used)

@@ -11,7 +11,7 @@ from sandpiper.models.run import ErrorInfo, Run, RunResult, Usage
 
 if TYPE_CHECKING:
     from sandpiper.models.run import Status
-    from sandpiper.ports import Blobs
+    from sandpiper.ports import Blobs, Runs
 
 EndStatus = Literal["failed", "cancelled", "timed_out"]
 TIMEOUTS = frozenset({"States.Timeout", "TIMED_OUT"})
@@ -49,6 +49,14 @@ def decide(run: Run, ending: Ending, result: RunResult | None) -> Outcome:
     nothing_asked = {"suspend_reason": None, "question": None, "approval": None}
     kept = result and result.model_copy(update={"outcome": status, **nothing_asked})
     return Outcome(status, error, kept)
+
+
+def with_last_reply(runs: Runs, run_id: str) -> Run:
+    """A lost sandbox may have stored a reply that the row does not count yet: it is kept, and it was paid for."""
+    run, reply = runs.get(run_id), runs.last_reply(run_id)
+    if reply is None or reply.after != run.checkpoint_key:
+        return run
+    return run.model_copy(update={"usage": run.usage.at_least(reply.usage), "checkpoint_turn": reply.usage.turns})
 
 
 def used_so_far(run: Run, result: RunResult | None) -> Usage:

@@ -21,7 +21,16 @@ from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
 from sandpiper.logic.line import NOT_IN_LINE, waiting_at
-from sandpiper.logic.outcomes import TIMEOUTS, UNANSWERED, Ending, Outcome, decide, stored_result, used_so_far
+from sandpiper.logic.outcomes import (
+    TIMEOUTS,
+    UNANSWERED,
+    Ending,
+    Outcome,
+    decide,
+    stored_result,
+    used_so_far,
+    with_last_reply,
+)
 from sandpiper.models.events import NewEvent
 from sandpiper.ports import Revision
 
@@ -97,7 +106,7 @@ class Steps:
 
     def recover(self, run_id: str, error: str, cause: str) -> bool:
         """Whether the run goes on in a new sandbox."""
-        run = self.runs.get(run_id)
+        run = with_last_reply(self.runs, run_id)
         self.sandboxes.stop_all(run_id, "replaced by the next attempt")
         if run.status == "queued":
             return True
@@ -107,14 +116,19 @@ class Steps:
         run = self.runs.change(
             run_id,
             allowed=("provisioning", "running"),
-            changes={"status": "queued", "losses": run.losses + (error not in TIMEOUTS), "approval": None},
+            changes={
+                "status": "queued",
+                "losses": run.losses + (error not in TIMEOUTS),
+                "usage": run.usage,
+                "approval": None,
+            },
             events=[NewEvent(type="run_recovered", data=data)],
         )
         self._tell(run)
         return True
 
     def finalize(self, run_id: str, ending: Ending) -> Finalized:
-        found = run = self.runs.get(run_id)
+        found = run = with_last_reply(self.runs, run_id)
         if not found.is_terminal:
             result = stored_result(self.blobs, run, ending.result_key) or run.result
             run = self._end(run, decide(run, ending, result), ending)

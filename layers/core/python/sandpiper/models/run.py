@@ -259,6 +259,17 @@ class Run(Model):
         return (Scope("user", self.owner), *([Scope("org", self.org)] if self.org else []))
 
 
+class LastReply(Model):
+    """What the model said last, stored beside the run before the next state of it is.
+
+    `after` is the key of the state that it is the next step of: beside any other it means nothing.
+    """
+
+    after: str
+    usage: Usage  # of the whole run, with this reply
+    step: str  # as the sandbox writes it, redacted
+
+
 class ControlRequest(Model):
     """A person's wish for a running run: one row of its inbox."""
 

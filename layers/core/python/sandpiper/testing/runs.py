@@ -12,7 +12,7 @@ from sandpiper.adapters.inbox import refuse_another
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.events import Event, NewEvent
 from sandpiper.models.quota import Scope
-from sandpiper.models.run import ControlRequest, MonthlyUsage, Page, Run, Status
+from sandpiper.models.run import ControlRequest, LastReply, MonthlyUsage, Page, Run, Status
 from sandpiper.ports import Inventory, RunHead
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.quotas import FakeQuotas
@@ -49,6 +49,7 @@ class FakeRuns:
         self._controls: dict[str, list[ControlRequest]] = {}
         self.shown: dict[str, list[dict[str, Any]]] = {}
         self._keys: dict[tuple[str, str], ControlRequest] = {}
+        self._replies: dict[str, LastReply] = {}
         self._lock = threading.RLock()
 
     def create(
@@ -132,6 +133,17 @@ class FakeRuns:
                 raise Fenced(f"Attempt {attempt} of {run_id} is over.")
             before.append({"attempt": attempt, **words})
 
+    def put_reply(self, run_id: str, reply: LastReply, *, attempt: int) -> None:
+        with self._lock:
+            _refuse_if_over(self.get(run_id), attempt)
+            if len(reply.model_dump_json().encode()) > limits.DATABASE_ROW_BYTES:
+                raise ValueError("a reply of more than a row can hold")
+            self._replies[run_id] = reply
+
+    def last_reply(self, run_id: str) -> LastReply | None:
+        with self._lock:
+            return self._replies.get(run_id)
+
     def put_control(
         self,
         run_id: str,
@@ -182,6 +194,7 @@ class FakeRuns:
                 self._slots.note_dispatch(scope, run.run_id)
         if changed.is_terminal:
             changed = changed.model_copy(update={"resume_token": None})
+            self._replies.pop(run.run_id, None)
         self._runs[run.run_id] = changed
         self._write_events(run.run_id, events)
         return self._runs[run.run_id]

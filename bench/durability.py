@@ -2,8 +2,8 @@
 
 - A turn with and without a checkpoint, of the same agent on the same 2,000 files behind the same wall, round by round;
   the store is the embedded AWS. The model is a function: what lies between its answer and the next request is ours.
-  With a model that answers at once only some turns are looked at (ADR 11), so the mean is told beside the median. With
-  one that takes a second, "nothing measurable" is: less than what plain turns differ by among themselves, from the
+  With a model that answers at once a state is stored only now and then (ADR 11), so the mean is told beside the median.
+  With one that takes a second, "nothing measurable" is: less than what plain turns differ by among themselves, from the
   tenth to the ninetieth of a hundred.
 - The workspace is stored to and read from the embedded S3; the baseline is `tar | zstd` to a local file, same level.
 """

@@ -6,8 +6,6 @@ are stored; the next request waits until the reply before it is stored, if that 
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -44,11 +42,9 @@ class Keeping:
     _touched: bool = field(default=False, init=False)  # the files may be others than the tree's
     _footprint: Footprint | None = field(default=None, init=False)
     _looking: Future[None] | None = field(default=None, init=False)
-    _skipped: bool = field(default=False, init=False)  # nobody has looked since the last step
-    _kept_at: float = field(default=0.0, init=False)
-    _answered: threading.Event = field(default_factory=threading.Event, init=False)
     _last: Checkpoint | None = field(default=None, init=False)
     _owed: int | None = field(default=None, init=False)
+    _hurries: bool = field(default=True, init=False)  # replies take their time, and there is time to store each state
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="keeping"), init=False
     )
@@ -62,24 +58,20 @@ class Keeping:
         if self._owed is not None and not self.saver.wait(self._owed, limits.CHECKPOINT_WAIT_SECONDS):
             self.on_trouble("The run's state could not be stored for a while; the work goes on.")
         self._owed = None
-        self._answered.clear()
         self._looking = self._pool.submit(self._keep_meanwhile, self.draft(journal, ""))
 
     def replied(self, journal: Journal, seconds: float) -> None:
         """The model took so long to answer; what it asks for is about to be done."""
-        self._answered.set()
         self.settle()
-        if seconds < limits.REPLY_WORTH_SECONDS:
-            return
-        if self._skipped:
-            self._look()
         if self.tree is not None:
-            self._owed = self.keep(self.draft(journal, self.tree))
+            self._hurries = seconds >= limits.REPLY_WORTH_SECONDS
+            ticket = self.keep(self.draft(journal, self.tree), urgent=self._hurries)
+            self._owed = ticket if self._hurries else None
 
-    def keep(self, state: Checkpoint) -> int:
+    def keep(self, state: Checkpoint, *, urgent: bool = True) -> int:
         """Its number, to wait for."""
         self._last = state
-        return self.saver.put(state)
+        return self.saver.put(state, urgent=urgent)
 
     def settle(self) -> None:
         """Nothing looks at the files any more when this returns."""
@@ -100,15 +92,10 @@ class Keeping:
         self.saver.close()
 
     def _keep_meanwhile(self, state: Checkpoint) -> None:
-        """While the model thinks. Where replies come at once, only now and then: the turns would take twice as long."""
-        is_due = time.monotonic() - self._kept_at >= limits.CHECKPOINT_PAUSE_SECONDS
-        self._skipped = not is_due and self._answered.wait(limits.REPLY_WORTH_SECONDS)
-        if self._skipped:
-            return
+        """While the model thinks."""
         self._look()
-        self._kept_at = time.monotonic()
         if self.tree is not None:
-            self.keep(state.model_copy(update={"tree": self.tree}))
+            self.keep(state.model_copy(update={"tree": self.tree}), urgent=self._hurries)
 
     def _look(self) -> None:
         """The tree is that of the files as they are now."""

@@ -32,15 +32,20 @@ class Saver:
         self._store, self._tidy, self._stop, self._on_trouble = store, tidy, stop, on_trouble
         self._changed = threading.Condition()
         self._next: Checkpoint | None = None
-        self._due = 0.0  # not before
+        self._due = self._rests_until = 0.0
         self._put = self._taken = self._stored = 0  # how many; `_stored` is the number of the last that is
         self._closed = False
         self._thread = threading.Thread(target=self._save_all, name="saver", daemon=True)
         self._thread.start()
 
-    def put(self, checkpoint: Checkpoint) -> int:
-        """What was put before and is not being stored yet never will be. Returns its number, to wait for."""
+    def put(self, checkpoint: Checkpoint, *, urgent: bool = True) -> int:
+        """What was put before and is not being stored yet never will be. Not urgent: not right after the last one.
+
+        Returns its number, to wait for.
+        """
         with self._changed:
+            due = 0.0 if urgent else self._rests_until
+            self._due = due if self._next is None else min(self._due, due)
             self._next, self._put = checkpoint, self._put + 1
             self._changed.notify_all()
             return self._put
@@ -109,4 +114,5 @@ class Saver:
     def _note_stored(self) -> None:
         with self._changed:
             self._stored = self._taken
+            self._rests_until = time.monotonic() + limits.CHECKPOINT_PAUSE_SECONDS
             self._changed.notify_all()

@@ -62,9 +62,8 @@ def after(condition: Callable[[], bool], action: Callable[[], None]) -> threadin
 
 
 def test_a_sandbox_that_is_told_to_go_hands_over_at_once_and_nothing_is_asked_twice(
-    mortal: MortalWorld, git_server: GitServer, monkeypatch: pytest.MonkeyPatch
+    mortal: MortalWorld, git_server: GitServer
 ) -> None:
-    monkeypatch.setattr(limits, "REPLY_WORTH_SECONDS", 0.0)
     turns = [plan(), write("answer", "42\n"), run("test -e node_modules || sleep 600; echo on >> answer"), done()]
     mortal.store(spec(git_server.create("r", FILES)))
     after(lambda: mortal.types.count("tool_started") == 3, lambda: mortal.stop.request("terminated"))

@@ -1,4 +1,4 @@
-"""When the files are looked at: while the model thinks, and only now and then where it does not."""
+"""When the files are looked at and what is stored of it: while the model thinks, and less often where it does not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sandbox_task.agent.journal import Journal
 from sandbox_task.checkpoint import Checkpoint
 from sandbox_task.keeping import Keeping
 from sandbox_task.model.port import Text
-from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +26,8 @@ class Files:
     root: Path
     looks: int = 0
     put_so_far: list[tuple[str, str]] = field(default_factory=list)
+    urgent: list[bool] = field(default_factory=list)
+    waited_for: list[int] = field(default_factory=list)
 
     def take_tree(self, _wall: object, *, refresh: bool) -> str:
         self.looks += 1
@@ -35,15 +36,19 @@ class Files:
     def take_contents(self, _tree: str, _files: object) -> None:
         """It is not so easy."""
 
-    def put(self, state: Checkpoint) -> int:
+    def put(self, state: Checkpoint, *, urgent: bool) -> int:
+        self.urgent.append(urgent)
         self.put_so_far.append((state.journal.messages[-1].role, state.tree))
         return len(self.put_so_far)
+
+    def wait(self, number: int, _seconds: float) -> bool:
+        self.waited_for.append(number)
+        return True
 
     def __getattr__(self, name: str) -> Any:
         return {
             "standing_still": contextlib.nullcontext,
             "rooms": SimpleNamespace(workspace=self.root),
-            "wait": lambda _number, _seconds: True,
             "close": lambda: None,
         }[name]
 
@@ -54,14 +59,10 @@ def files(tmp_path: Path) -> Files:
 
 
 @pytest.fixture
-def keeping(files: Files, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeping]:
-    """Just after a look, with no other due for long."""
+def keeping(files: Files) -> Iterator[Keeping]:
     world: Any = files
     kept = Keeping(world, world, world, draft, on_trouble=pytest.fail, tree="tree-0")
-    turn(kept, seconds=0.0)
-    files.put_so_far.clear()
-    files.looks = 0
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 600)
+    kept.stepped(touched=True)
     yield kept
     kept.close()
 
@@ -77,39 +78,27 @@ def turn(keeping: Keeping, *, seconds: float, touched: bool = True) -> None:
     keeping.stepped(touched=touched)
 
 
-def test_where_replies_come_at_once_the_files_are_looked_at_now_and_then(
-    keeping: Keeping, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "REPLY_WORTH_SECONDS", 600)
-    for _ in range(5):
-        turn(keeping, seconds=0.0)
-    assert (files.looks, files.put_so_far) == (0, [])
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 0)
-    turn(keeping, seconds=0.0)
-    assert (files.looks, files.put_so_far) == (1, [("user", "tree-1")])
-
-
 def test_while_a_model_thinks_its_files_are_kept_and_its_reply_with_the_same_tree(
-    keeping: Keeping, files: Files, monkeypatch: pytest.MonkeyPatch
+    keeping: Keeping, files: Files
 ) -> None:
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 0)
     turn(keeping, seconds=1.0)
     assert (files.looks, files.put_so_far) == (1, [("user", "tree-1"), ("assistant", "tree-1")])
+    assert (files.urgent, files.waited_for) == ([True, True], [])
+    turn(keeping, seconds=1.0)
+    assert files.waited_for == [2]
 
 
-def test_files_that_no_call_has_touched_are_not_looked_at_again(
-    keeping: Keeping, files: Files, monkeypatch: pytest.MonkeyPatch
+def test_replies_that_come_at_once_are_kept_with_their_files_and_nobody_waits_for_that(
+    keeping: Keeping, files: Files
 ) -> None:
-    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 0)
+    for _ in range(3):
+        turn(keeping, seconds=0.0)
+    assert (files.looks, files.put_so_far[-2:]) == (3, [("user", "tree-3"), ("assistant", "tree-3")])
+    assert (files.urgent, files.waited_for) == ([True, False, False, False, False, False], [])
+
+
+def test_files_that_no_call_has_touched_are_not_looked_at_again(keeping: Keeping, files: Files) -> None:
     turn(keeping, seconds=1.0, touched=False)
     turn(keeping, seconds=1.0, touched=False)
     assert files.looks == 1
     assert len(files.put_so_far) == 4
-
-
-def test_a_reply_that_is_worth_keeping_is_kept_with_the_files_even_if_nobody_had_looked(
-    keeping: Keeping, files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "REPLY_WORTH_SECONDS", 600)
-    turn(keeping, seconds=600.0)
-    assert (files.looks, files.put_so_far) == (1, [("assistant", "tree-1")])

@@ -73,6 +73,30 @@ def test_nobody_who_puts_waits_for_the_store(saver: Saver, store: Store) -> None
     assert not saver.wait(number, 0)
 
 
+def test_one_that_is_not_urgent_waits_a_while_after_the_last_and_gives_way_to_an_urgent_one(
+    saver: Saver, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 60)
+    assert saver.wait(saver.put(state("first"), urgent=False), 10)
+    assert not saver.wait(saver.put(state("step"), urgent=False), 0.2)
+    assert saver.wait(saver.put(state("reply")), 10)
+    assert store.stored == ["first", "reply"]
+
+
+def test_an_urgent_one_stays_urgent_when_a_newer_one_takes_its_place(
+    saver: Saver, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CHECKPOINT_PAUSE_SECONDS", 60)
+    store.open.clear()
+    saver.put(state("1"))
+    store.busy.wait(10)
+    reply = saver.put(state("reply"))
+    saver.put(state("step"), urgent=False)
+    store.open.set()
+    assert saver.wait(reply, 10)
+    assert store.stored == ["1", "step"]
+
+
 def test_a_store_that_fails_is_tried_again_with_the_newest(
     saver: Saver, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

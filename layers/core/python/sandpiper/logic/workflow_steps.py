@@ -20,7 +20,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
-from sandpiper.logic.line import NOT_IN_LINE, waiting_at
+from sandpiper.logic.line import NOT_IN_LINE
 from sandpiper.logic.outcomes import TIMEOUTS, UNANSWERED, Ending, Outcome, decide, stored_result, used_so_far
 from sandpiper.models.events import NewEvent
 from sandpiper.ports import Revision
@@ -28,7 +28,8 @@ from sandpiper.ports import Revision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandpiper.logic.line import Line, Place
+    from sandpiper.logic.line import Line
+    from sandpiper.models.quota import Scope
     from sandpiper.models.run import Run, RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
 
@@ -66,8 +67,8 @@ class Steps:
         run = self._back_in_line(self.runs.get(run_id))
         if run.is_terminal or run.cancel_requested:
             self._answer(token, cancelled=True)
-        elif place := self.line.join(run, token):
-            self._wait_in_line(run, token, place)
+        elif scope := self.line.join(run, token):
+            self._wait_in_line(run, token, scope)
         else:
             self._answer(token, cancelled=self._left_because_it_ended(run))
 
@@ -155,11 +156,11 @@ class Steps:
             events=[] if run.status == "suspended" else [told],
         )
 
-    def _wait_in_line(self, run: Run, token: str, place: Place) -> None:
+    def _wait_in_line(self, run: Run, token: str, scope: Scope) -> None:
         def wait(run: Run) -> Revision:
             if run.status != "queued":
                 raise Conflict(f"Run {run.run_id} is {run.status}.")
-            told = waiting_at(run, place) or Revision({})
+            told = self.line.placed(run, scope) or Revision({})
             return Revision({**told.changes, "resume_token": token}, told.events)
 
         try:

@@ -20,7 +20,6 @@ import httpx
 from bench.stack import new_user, running_run, wait_until
 from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.limits import DEFAULT_CONCURRENCY
-from sandpiper.models.quota import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +80,8 @@ def timed(send: Callable[[], httpx.Response]) -> tuple[float, httpx.Response]:
 def hold_all_slots(stack: Stack, user: str) -> None:
     runs, slots = stack.runs(), DynamoSlots(stack.aws("dynamodb"), runs_table=stack.outputs["RunsTable"])
     for _ in range(DEFAULT_CONCURRENCY):
-        slots.acquire(Scope("user", user), running_run(runs, user), limit=DEFAULT_CONCURRENCY, token="none")
+        run = runs.get(running_run(runs, user))
+        slots.acquire(run.scopes[0], run.run_id, since=run.created_at, limit=DEFAULT_CONCURRENCY, token="none")
 
 
 def add_bare_route(stack: Stack, name: str = NAME, *, like: str = "POST /execute") -> None:

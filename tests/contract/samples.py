@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sandpiper.models.events import NewEvent
@@ -11,6 +12,8 @@ from sandpiper.models.spec import RunSpec
 
 if TYPE_CHECKING:
     from sandpiper.ports import Clock
+
+STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def new_run_id() -> str:

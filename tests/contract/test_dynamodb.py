@@ -13,7 +13,7 @@ from sandpiper.adapters.slots import DynamoSlots
 from sandpiper.errors import Conflict, Fenced, NotFound
 from sandpiper.models.quota import Scope
 from sandpiper.testing.fakes import FakeBlobs, FakeClock
-from tests.contract.samples import a_run, outputs
+from tests.contract.samples import STARTED, a_run, outputs
 from tests.contract.worlds import RETENTION_DAYS
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def test_a_change_whose_answer_was_lost_is_done_once(runs: DynamoRuns, run: Run,
 
 def test_a_slot_whose_answer_was_lost_is_taken_once(aws: Aws, wire: Any, owner: str) -> None:
     slots = DynamoSlots(wire, runs_table=aws.runs_table)
-    slots.acquire(Scope("user", owner), "run-1", limit=1, token="t1")
+    slots.acquire(Scope("user", owner), "run-1", since=STARTED, limit=1, token="t1")
     wire.answers_to_lose = 1
-    assert slots.acquire(Scope("user", owner), "run-2", limit=1, token="t2") == 1
-    assert slots.acquire(Scope("user", owner), "run-3", limit=1, token="t3") == 2
+    assert slots.acquire(Scope("user", owner), "run-2", since=STARTED, limit=1, token="t2") == 1
+    assert slots.acquire(Scope("user", owner), "run-3", since=STARTED, limit=1, token="t3") == 2
 
 
 @pytest.mark.parametrize("changes", [{"status": "cancelled"}, {"attempt": 1}])
@@ -165,7 +165,7 @@ def test_rows_go_away_when_their_time_has_come(aws: Aws, dynamodb: Any, owner: s
 
 def test_a_line_of_waiting_runs_is_not_taken_for_runs(runs: DynamoRuns, run: Run, aws: Aws, dynamodb: Any) -> None:
     slots = DynamoSlots(dynamodb, runs_table=aws.runs_table)
-    slots.acquire(*run.scopes, run.run_id, limit=1, token="t1")
-    slots.acquire(*run.scopes, "run-2", limit=1, token="t2")
+    slots.acquire(*run.scopes, run.run_id, since=STARTED, limit=1, token="t1")
+    slots.acquire(*run.scopes, "run-2", since=STARTED, limit=1, token="t2")
     page = runs.list_by_owner(run.owner, status=None, repo=None, limit=9, cursor=None)
     assert page.items == (run,)

@@ -12,7 +12,7 @@ from sandpiper.models.events import NewEvent
 from sandpiper.models.quota import Scope
 from sandpiper.models.run import ErrorInfo, Intent, RunResult, Usage
 from sandpiper.ports import RunHead
-from tests.contract.samples import a_run, new_run_id, outputs
+from tests.contract.samples import STARTED, a_run, new_run_id, outputs
 
 if TYPE_CHECKING:
     from sandpiper.models.run import Run, Status
@@ -197,23 +197,23 @@ def test_of_two_changes_at_once_the_second_sees_the_first(store: Store, running:
 
 
 def test_a_run_that_ends_frees_its_slot_and_forgets_its_token(store: Store, running: Run) -> None:
-    assert store.slots.acquire(*running.scopes, running.run_id, limit=1, token="t1") == 0
+    assert store.slots.acquire(*running.scopes, running.run_id, since=STARTED, limit=1, token="t1") == 0
     store.runs.change(running.run_id, allowed=LIVE, changes={"resume_token": "t"})
     ended = store.runs.change(running.run_id, allowed=LIVE, changes={"status": "failed"})
     assert ended.resume_token is None
     assert store.runs.get(running.run_id) == ended
-    assert store.slots.acquire(*running.scopes, new_run_id(), limit=1, token="t2") == 0
+    assert store.slots.acquire(*running.scopes, new_run_id(), since=STARTED, limit=1, token="t2") == 0
 
 
 def test_a_run_called_up_from_the_line_is_named_until_it_is_dispatched(store: Store, run: Run) -> None:
     first = new_run_id()
-    store.slots.acquire(*run.scopes, first, limit=1, token="t1")
-    store.slots.acquire(*run.scopes, run.run_id, limit=1, token="t2")
+    store.slots.acquire(*run.scopes, first, since=STARTED, limit=1, token="t1")
+    store.slots.acquire(*run.scopes, run.run_id, since=STARTED, limit=1, token="t2")
     assert store.slots.release(*run.scopes, first, limit=1) == [(run.run_id, "t2")]
     assert store.slots.release(*run.scopes, first, limit=1) == [(run.run_id, "t2")]
     store.runs.change(run.run_id, allowed=["queued"], changes={"status": "provisioning"})
     assert store.slots.release(*run.scopes, first, limit=1) == []
-    assert store.slots.acquire(*run.scopes, new_run_id(), limit=1, token="t3") == 1
+    assert store.slots.acquire(*run.scopes, new_run_id(), since=STARTED, limit=1, token="t3") == 1
 
 
 def test_big_event_data_is_kept_in_a_blob_with_a_preview_inline(store: Store, run: Run) -> None:
@@ -270,8 +270,8 @@ def test_control_requests_at_the_same_time_are_all_kept(store: Store, run: Run) 
 def test_the_inventory_has_every_run_its_slots_and_its_secrets(store: Store, run: Run) -> None:
     waiting, org = store.runs.create(a_run(run.owner, store.clock), []), Scope("org", f"org of {run.owner}")
     for holder in (run, waiting):
-        store.slots.acquire(*run.scopes, holder.run_id, limit=1, token="t")
-    store.slots.acquire(org, run.run_id, limit=1, token="t")
+        store.slots.acquire(*run.scopes, holder.run_id, since=STARTED, limit=1, token="t")
+    store.slots.acquire(org, run.run_id, since=STARTED, limit=1, token="t")
     store.clock.advance(60)
     store.runs.change(run.run_id, allowed=LIVE, changes={"status": "suspended"})
     seen = store.runs.inventory()
@@ -283,6 +283,6 @@ def test_the_inventory_has_every_run_its_slots_and_its_secrets(store: Store, run
 
 
 def test_slots_that_nobody_has_are_in_no_inventory(store: Store, run: Run) -> None:
-    store.slots.acquire(*run.scopes, run.run_id, limit=1, token="t")
+    store.slots.acquire(*run.scopes, run.run_id, since=STARTED, limit=1, token="t")
     store.runs.change(run.run_id, allowed=LIVE, changes={"status": "failed"})
     assert run.scopes[0] not in store.runs.inventory().slots

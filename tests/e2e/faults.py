@@ -26,6 +26,7 @@ from tests.e2e.support import (
     git,
     make_repository,
     of_type,
+    open_calls,
     play,
     requests_for,
     sandbox_processes,
@@ -194,6 +195,7 @@ def assert_same(disturbed: Played, calm: Played, *, kills: int) -> None:
     assert disturbed.requests <= calm.requests + kills
     for once in ("story_updated", "commit_created", "commit_pushed", "run_completed"):
         assert len(of_type(disturbed.events, once)) == len(of_type(calm.events, once)), once
+    assert open_calls(disturbed.events) == set()
     attempts = [event["attempt"] for event in disturbed.events]
     assert attempts == sorted(attempts)
 

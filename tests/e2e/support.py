@@ -146,6 +146,19 @@ def of_type(events: list[dict[str, Any]], type_: str) -> list[dict[str, Any]]:
     return [event["data"] for event in events if event["type"] == type_]
 
 
+def open_calls(events: list[dict[str, Any]]) -> set[str]:
+    """Calls without an end of their own, but for those that were lost with their sandbox (docs/api.md)."""
+    calls: set[str] = set()
+    for event in events:
+        if event["type"] == "tool_started":
+            calls.add(event["data"]["tool_id"])
+        elif event["type"] in {"tool_completed", "tool_failed"}:
+            calls.discard(event["data"]["tool_id"])
+        elif event["type"] == "run_recovered":
+            calls.clear()
+    return calls
+
+
 def refusal(answer: httpx.Response, status: int, type_: str) -> dict[str, Any]:
     """The error of an answer, after a look at its shape."""
     assert answer.status_code == status, answer.text

@@ -10,6 +10,7 @@ from tests.e2e.support import (
     finishes,
     new_task,
     of_type,
+    open_calls,
     plans,
     refusal,
     requests_for,
@@ -127,7 +128,10 @@ def test_a_pause_now_breaks_off_the_command_in_hand(stack: Stack) -> None:
         wait_for(lambda: "sleep 600" in str(of_type(person.events(run_id), "tool_started")) or None)
         assert person.http.post(f"/runs/{run_id}/pause", json={"now": True}).status_code == 200
         assert person.suspended(run_id)["suspend_reason"] == "paused"
+        (broken_off,) = of_type(person.events(run_id), "tool_failed")
+        assert (broken_off["error"], broken_off["ended_by"]) == ("Broken off, because the run was paused.", "interrupt")
         assert person.http.post(f"/runs/{run_id}/resume").status_code == 200
         assert person.end_of(run_id)["status"] == "completed"
+        assert open_calls(person.events(run_id)) == set()
     (result,) = last_tool_results(requests_for(stack, task)[-1]["messages"])
     assert (result.is_error, "paused" in result.text) == (True, True)

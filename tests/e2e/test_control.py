@@ -10,6 +10,8 @@ from tests.e2e.support import (
     finishes,
     make_repository,
     new_task,
+    of_type,
+    open_calls,
     plans,
     processes_with,
     refusal,
@@ -40,7 +42,11 @@ def test_a_cancelled_run_ends_its_command_and_leaves_no_process(stack: Stack, tm
         run = person.end_of(run_id)
         wait_for(lambda: None if processes_with(mark) or sandbox_processes(run_id) else True)
         assert (run["status"], run["error"]["type"]) == ("cancelled", "cancelled")
-        assert types_of(person.events(run_id))[-1] == "run_cancelled"
+        events = person.events(run_id)
+        assert types_of(events)[-1] == "run_cancelled"
+        (broken_off,) = of_type(events, "tool_failed")
+        assert (broken_off["error"], broken_off["exit_code"]) == ("Broken off, because the run was cancelled.", None)
+        assert open_calls(events) == set()
         assert "half.txt" in person.download(run_id, "diff").text
         assert "run_command" in person.download(run_id, "logs").text
         again = person.cancel(run_id)

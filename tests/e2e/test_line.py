@@ -32,7 +32,7 @@ def line(stack: Stack) -> Iterator[Line]:
         working = [person.start({"task": sleeps, "repo": None}) for _ in range(2)]
         for run_id in working:
             person.event(run_id, "run_dispatched")
-        waiting = [_start_and_wait_in_line(person, quick) for _ in range(3)]
+        waiting = [_start_and_wait_in_line(person, task) for task in (sleeps, quick, quick)]
         yield Line(person, working, waiting)
         for run_id in (*working, *waiting):
             person.cancel(run_id)
@@ -63,16 +63,27 @@ def test_the_line_goes_on_as_slots_become_free_and_leaks_none(stack: Stack, line
     assert person.run(first)["status"] == "queued"
     wait_for(lambda: person.run(third)["queue_position"] == 2 or None)
 
-    assert person.cancel(line.working[0]).status_code == 202
-    for run_id in (first, third):
-        ended = person.end_of(run_id)
-        assert (ended["status"], ended["queue_position"]) == ("completed", None)
-        types = types_of(person.events(run_id))
-        assert types.index("run_slot_waiting") < types.index("run_dispatched")
+    oldest = line.working[0]
+    person.event(oldest, "tool_started")
+    assert person.http.post(f"/runs/{oldest}/pause", json={"now": True}).status_code == 200
+    person.event(first, "run_dispatched")
+    wait_for(lambda: person.run(third)["queue_position"] == 1 or None)
+    person.suspended(oldest)
+    assert person.http.post(f"/runs/{oldest}/resume").status_code == 200
+    wait_for(lambda: person.run(oldest)["queue_position"] == 1 or None)
+    wait_for(lambda: person.run(third)["queue_position"] == 2 or None)
+    assert [data["position"] for data in of_type(person.events(third), "run_slot_waiting")] == [3, 2, 1, 2]
+
+    assert person.cancel(first).status_code == 202
+    assert person.end_of(oldest)["status"] == "completed"  # it was told that its command was broken off
+    ended = person.end_of(third)
+    assert (ended["status"], ended["queue_position"]) == ("completed", None)
+    types = types_of(person.events(third))
+    assert types.index("run_slot_waiting") < types.index("run_dispatched")
     assert person.run(line.working[1])["status"] == "running"
 
     assert person.cancel(line.working[1]).status_code == 202
-    assert {person.end_of(run_id)["status"] for run_id in line.working} == {"cancelled"}
+    assert {person.end_of(run_id)["status"] for run_id in (first, line.working[1])} == {"cancelled"}
     wait_for(lambda: None if _slots(stack, person.name) else True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,8 @@ def test_the_api_keeps_to_its_document(stack: Stack, tmp_path: Path) -> None:
     with Person(stack) as person:
         slots = DynamoSlots(stack.aws("dynamodb"), runs_table=stack.outputs["RunsTable"])
         for n in range(DEFAULT_CONCURRENCY):
-            assert slots.acquire(Scope("user", person.name), f"run-{n}", limit=DEFAULT_CONCURRENCY, token="") == 0
+            scope, since = Scope("user", person.name), datetime.now(UTC)
+            assert slots.acquire(scope, f"run-{n}", since=since, limit=DEFAULT_CONCURRENCY, token="") == 0
         said = _schemathesis(stack, person, tmp_path)
         _cancel_all(person)
     assert said.returncode == 0, said.stdout[-6000:]

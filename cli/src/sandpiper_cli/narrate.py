@@ -17,6 +17,7 @@ _TOLD_BY_OTHER_EVENTS = frozenset({"update_plan", "finish"})
 _OUTPUT_ENDS_AT = frozenset({
     "tool_started", "tool_completed", "tool_failed", "gate_baseline_completed",
     "gate_check_started", "gate_check_passed", "gate_check_failed", "gate_check_known_broken",
+    "run_suspended", "run_recovered", "run_completed", "run_failed", "run_cancelled", "run_timed_out",  # of all begun
 })  # fmt: skip
 _NAMES = 5  # of failing tests; the event has more
 OUTPUT_LINES = 12  # of one command; the log has the rest

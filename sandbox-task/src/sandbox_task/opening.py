@@ -132,10 +132,13 @@ class Opening:
             label = f"setup-{number}"
             with self.progress.phase("setup"), self.sink.output(tool_id=label) as output:
                 self.sink.emit("tool_started", tool_id=label, tool="setup", command=command)
-                done = self.wall.run(command, timeout=limits.CHECK_SECONDS, on_output=output.feed)
-            self.sink.emit(
-                "tool_completed", tool_id=label, tool="setup", exit_code=done.exit_code, duration_ms=done.duration_ms
-            )
+                try:
+                    done = self.wall.run(command, timeout=limits.CHECK_SECONDS, on_output=output.feed)
+                except WallError as error:
+                    self.sink.emit("tool_failed", tool_id=label, tool="setup", error=str(error))
+                    raise
+            ended = {"exit_code": done.exit_code, "ended_by": done.ended_by, "duration_ms": done.duration_ms}
+            self.sink.emit("tool_completed", tool_id=label, tool="setup", **ended)
             self.stop.check()
         if settings.setup:
             repository.setup_tree = repository.take_tree(self.wall)

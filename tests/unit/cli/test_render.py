@@ -137,6 +137,16 @@ def test_output_that_was_left_out_of_the_events_is_counted_too() -> None:
     assert closing[0].text == "    … 5.0 MB and more in the log"
 
 
+@pytest.mark.parametrize("kind", ["run_recovered", "run_suspended", "run_cancelled", "run_failed", "run_timed_out"])
+def test_what_a_lost_sandbox_had_begun_is_over_with_it(kind: str) -> None:
+    narrator = Narrator()
+    narrator.tell(event_of(event(1, "tool_started", tool="run_command", command="make")))
+    narrator.tell(event_of(event(2, "tool_output", text="\n" * OUTPUT_LINES + "hidden\nhalf a line")))
+    closing = narrator.tell(event_of(event(3, kind, reason="paused")))
+    assert closing[0].text == "    … 2 more lines in the log"
+    assert [line.text for line in narrator.tell(event_of(event(4, "tool_output", text="new\n")))] == ["    new"]
+
+
 def test_a_last_line_without_a_newline_is_shown() -> None:
     narrator = Narrator()
     assert narrator.tell(event_of(event(1, "tool_output", text="half a li"))) == []

@@ -11,7 +11,7 @@ from sandpiper import limits
 from sandpiper.logic.line import estimated_wait
 from sandpiper.logic.outcomes import Ending
 from sandpiper.models.quota import Quota, Scope
-from sandpiper.models.run import Run
+from sandpiper.models.run import Run, RunResult
 from sandpiper.testing.clock import FakeClock
 from tests.unit.logic.world import ANN, BOB, SPEC
 
@@ -58,6 +58,27 @@ def test_who_waits_is_told_each_time_the_line_moves(world: World) -> None:
     events = world.runs.events(waiting[2], after=0, limit=99)
     told = [event.data for event in events if event.type == "run_slot_waiting"]
     assert [(data["position"], data["estimated_wait_seconds"]) for data in told] == [(3, 2700), (2, 1800), (1, 900)]
+
+
+def test_who_was_started_first_is_served_first_though_it_comes_to_the_line_last(world: World) -> None:
+    working, early, late = in_line(world), world.start(), in_line(world)
+    assert place(world, late) == ("user", 1)
+    world.acquire(early)
+    assert [place(world, run_id) for run_id in (early, late)] == [("user", 1), ("user", 2)]
+    assert [world.get(run_id).estimated_wait_seconds for run_id in (early, late)] == [900, 1800]
+    assert world.last_event(late)[1]["position"] == 2
+    end(world, working)
+    assert [may_run(world, run_id) for run_id in (early, late)] == [True, False]
+
+
+def test_a_run_that_is_resumed_stands_before_all_that_were_started_after_it(world: World) -> None:
+    resumed, _ = world.suspended(RunResult(outcome="suspended", suspend_reason="paused"))
+    working, later = in_line(world), in_line(world)
+    world.controls.resume(resumed, ANN)
+    world.steps.acquire_slot(resumed, world.token("again"))
+    assert [place(world, run_id) for run_id in (resumed, later)] == [("user", 1), ("user", 2)]
+    end(world, working)
+    assert (world.workflow.answers["again"], may_run(world, later)) == ({"cancelled": False}, False)
 
 
 def test_who_is_far_behind_is_told_when_it_comes_near(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ from sandpiper.models.run import Run, RunResult
 from tests.unit.logic.world import World
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sandpiper.models.run import Status
 
 USERS = ("ann", "bob")
@@ -48,8 +50,7 @@ class Runs(RuleBasedStateMachine):
         super().__init__()
         self.world = World()
         self.tokens: dict[str, str] = {}  # what each execution waits on in line
-        self.joined: dict[str, list[str]] = {user: [] for user in USERS}
-        self.called: dict[str, list[str]] = {user: [] for user in USERS}
+        self.waiting: dict[Scope, tuple[str, ...]] = {}  # as it was before the last step
         self.seen: dict[str, Run] = {}
         self.count = 0
 
@@ -99,7 +100,7 @@ class Runs(RuleBasedStateMachine):
     def suspend(self, data: st.DataObject) -> None:
         run = data.draw(st.sampled_from(self._live("running")))
         self.world.suspend(run, PAUSED)
-        self._out_of_line(run)
+        self.tokens.pop(run, None)
 
     @precondition(lambda self: self._live("provisioning", "running"))
     @rule(data=st.data())
@@ -148,7 +149,6 @@ class Runs(RuleBasedStateMachine):
     def time_passes(self) -> None:
         """The sweep comes by while everything is under way: it finds nothing."""
         self.world.clock.advance(3600)
-        self._note_calls()
         assert self.world.reconciler.sweep() == Mended()
 
     # ---- what is always true
@@ -199,13 +199,20 @@ class Runs(RuleBasedStateMachine):
             if run.queue_position is not None:
                 assert run.status == "queued"
                 assert run.estimated_wait_seconds is not None
+        for scope in getattr(self, "limits", {}):
+            waiting = self.world.slots.held(scope).waiting
+            places = [(self.world.get(run).queue_line, self.world.get(run).queue_position) for run in waiting]
+            assert places == [(scope.kind, place) for place in range(1, len(waiting) + 1)]
 
     @invariant()
-    def first_come_first_served(self) -> None:
-        self._note_calls()
-        for user in USERS:
-            called = self.called[user]
-            assert [run for run in self.joined[user] if run in called] == called
+    def who_was_started_first_is_served_first(self) -> None:
+        for scope in getattr(self, "limits", {}):
+            held, before = self.world.slots.held(scope), self.waiting.get(scope, ())
+            assert list(held.waiting) == sorted(held.waiting, key=self._start_of)
+            served = [run for run in before if run in held.active]
+            passed_over = [run for run in before if run in held.waiting]
+            assert not served or not passed_over or self._start_of(served[-1]) < self._start_of(passed_over[0])
+            self.waiting[scope] = held.waiting
 
     def teardown(self) -> None:
         for run in self._all():
@@ -222,9 +229,6 @@ class Runs(RuleBasedStateMachine):
     def _join(self, run: str) -> None:
         self.count += 1
         self.tokens[run] = self.world.token(f"slot-{self.count}")
-        line = self.joined[self.world.get(run).owner]
-        if run not in line:
-            line.append(run)
         self.world.steps.acquire_slot(run, self.tokens[run])
 
     def _live(self, *among: str) -> list[str]:
@@ -254,24 +258,10 @@ class Runs(RuleBasedStateMachine):
 
     def _ended(self, run: str) -> None:
         self.world.workflow.finish(run)
-        self._out_of_line(run)
-
-    def _out_of_line(self, run: str) -> None:
-        """It comes back as a newcomer, if it comes back."""
-        self._note_calls()
-        owner = self.world.get(run).owner
-        for line in (self.joined[owner], self.called[owner]):
-            if run in line:
-                line.remove(run)
         self.tokens.pop(run, None)
 
-    def _note_calls(self) -> None:
-        for user in USERS:
-            new = [run for run in self.joined[user] if self._may_go_on(run) and run not in self.called[user]]
-            self.called[user] += new
-
-    def _may_go_on(self, run: str) -> bool:
-        return self._is_woken(self.tokens.get(run))
+    def _start_of(self, run: str) -> tuple[datetime, str]:
+        return self.world.get(run).created_at, run
 
     def _is_woken(self, token: str | None, *, cancelled: bool = False) -> bool:
         return token is not None and self.world.workflow.answers.get(token) == {"cancelled": cancelled}

@@ -116,7 +116,7 @@ def test_executions_of_others_are_left_alone(world: World) -> None:
 
 
 def test_a_slot_of_a_run_that_is_not_there_goes_to_the_next(world: World) -> None:
-    world.slots.acquire(ANNS, "run-gone", limit=1, token="t")
+    world.slots.acquire(ANNS, "run-gone", since=world.clock.now(), limit=1, token="t")
     token = world.acquire(world.start())
     assert world.reconciler.sweep().slots == ["run-gone"]
     assert token in world.workflow.answers
@@ -124,7 +124,7 @@ def test_a_slot_of_a_run_that_is_not_there_goes_to_the_next(world: World) -> Non
 
 def test_a_place_in_line_without_a_run_is_given_up(world: World) -> None:
     world.acquire(world.start())
-    world.slots.acquire(ANNS, "run-gone", limit=1, token="t")
+    world.slots.acquire(ANNS, "run-gone", since=world.clock.now(), limit=1, token="t")
     assert world.reconciler.sweep().slots == ["run-gone"]
     assert world.slots.held(ANNS).waiting == ()
 

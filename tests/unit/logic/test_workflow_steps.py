@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from sandpiper.logic.outcomes import Ending
 from sandpiper.models.run import Budget, ErrorInfo, LastReply, Run, RunResult, Status, Usage
 from sandpiper.models.spec import RunSpec
 from tests.unit.logic.world import ANN, BOB, SPEC, World
+
+if TYPE_CHECKING:
+    from sandpiper.models.quota import Scope
 
 DONE = RunResult(outcome="completed", summary="All green")
 PAUSED = RunResult(outcome="suspended", suspend_reason="awaiting_input")
@@ -70,8 +75,8 @@ def test_a_cancel_in_the_moment_of_queueing_is_not_missed(world: World, monkeypa
     run_id = world.start()
     acquire = world.slots.acquire
 
-    def acquire_while_somebody_cancels(owner: str, run: str, *, limit: int, token: str) -> int:
-        place = acquire(owner, run, limit=limit, token=token)
+    def acquire_while_somebody_cancels(owner: Scope, run: str, **asked: Any) -> int:
+        place = acquire(owner, run, **asked)
         world.controls.cancel(run_id, ANN)
         return place
 
@@ -88,9 +93,9 @@ def test_a_run_that_was_ended_in_the_moment_of_joining_keeps_nothing(
     run_id = world.start()
     acquire = world.slots.acquire
 
-    def acquire_after_it_ended(owner: str, run: str, *, limit: int, token: str) -> int:
+    def acquire_after_it_ended(owner: Scope, run: str, **asked: Any) -> int:
         world.steps.finalize(run_id, Ending(error="Aborted"))
-        return acquire(owner, run, limit=limit, token=token)
+        return acquire(owner, run, **asked)
 
     monkeypatch.setattr(world.slots, "acquire", acquire_after_it_ended)
     world.acquire(run_id)
@@ -105,8 +110,8 @@ def test_a_slot_that_comes_in_the_moment_of_queueing_is_taken(world: World, monk
     first, second = world.dispatched(), world.start()
     acquire = world.slots.acquire
 
-    def acquire_while_the_first_ends(owner: str, run: str, *, limit: int, token: str) -> int:
-        place = acquire(owner, run, limit=limit, token=token)
+    def acquire_while_the_first_ends(owner: Scope, run: str, **asked: Any) -> int:
+        place = acquire(owner, run, **asked)
         world.steps.finalize(first, Ending(cancelled=True))
         world.steps.prepare(second)
         return place

@@ -10,11 +10,14 @@ from sandbox_task.agent.tools.planning import FinishReviewTool, FinishTool
 from sandbox_task.agent.tools.toolbox import Toolbox
 from sandbox_task.model.port import ToolCall
 from sandbox_task.stopping import Stop, Stopped
+from sandbox_task.suspension import Suspended
 from sandpiper import limits
 from tests.unit.sandbox.test_loop import Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from sandbox_task.stopping import Reason
 
 
 class Nothing(Arguments):
@@ -91,6 +94,79 @@ def test_a_stop_ends_the_calls_of_a_turn() -> None:
     stop.request("cancelled")
     with pytest.raises(Stopped):
         Toolbox([Tool(parallel=True)], Sink(), stop).call_all(calls(("read", "a"), ("read", "b")))
+
+
+class Interrupted:
+    """A tool in whose middle something else happens."""
+
+    name: ClassVar = "wait"
+    description: ClassVar = ""
+    writes: ClassVar = False
+    parallel: ClassVar = False
+    arguments = Nothing
+
+    def __init__(self, meanwhile: Callable[[], Outcome]) -> None:
+        self._meanwhile = meanwhile
+
+    def shown(self, arguments: Nothing) -> Mapping[str, Any]:
+        return arguments.model_dump()
+
+    def run(self, _arguments: Nothing, _call_id: str) -> Outcome:
+        return self._meanwhile()
+
+
+def ends(sink: Sink) -> list[tuple[str, Any]]:
+    told = [(type_, data) for type_, data in sink.events if type_ in {"tool_completed", "tool_failed"}]
+    assert all(data["tool_id"] == "c0" and data["duration_ms"] >= 0 for _, data in told)
+    return [(type_, data.get("error") or data.get("ended_by")) for type_, data in told]
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [("paused", "the run was paused"), ("cancelled", "the run was cancelled"), ("timed_out", "the run's time was up")],
+)
+def test_a_call_that_is_broken_off_has_an_end_that_says_why(reason: Reason, why: str) -> None:
+    sink, stop = Sink(), Stop()
+
+    def broken_off() -> Outcome:
+        stop.request(reason)
+        return Outcome("", {"exit_code": None, "ended_by": "interrupt"}, succeeded=False, was_broken_off=True)
+
+    with pytest.raises(Stopped):
+        Toolbox([Interrupted(broken_off)], sink, stop).call_all(calls(("wait", "a")))
+    assert ends(sink) == [("tool_failed", f"Broken off, because {why}.")]
+
+
+def test_a_call_that_came_to_its_own_end_as_the_run_was_stopped_says_so() -> None:
+    sink, stop = Sink(), Stop()
+
+    def done() -> Outcome:
+        stop.request("cancelled")
+        return Outcome("", {"exit_code": 0, "ended_by": "itself"})
+
+    with pytest.raises(Stopped):
+        Toolbox([Interrupted(done)], sink, stop).call_all(calls(("wait", "a")))
+    assert ends(sink) == [("tool_completed", "itself")]
+
+
+@pytest.mark.parametrize(
+    ("raised", "end"),
+    [
+        (Suspended("awaiting_input", "Which?"), ("tool_completed", "suspended")),
+        (ZeroDivisionError(), ("tool_failed", "It was broken off by an error in the sandbox itself.")),
+    ],
+)
+def test_a_call_that_makes_the_run_wait_or_finds_a_fault_of_ours_has_an_end(
+    raised: Exception, end: tuple[str, str]
+) -> None:
+    sink = Sink()
+
+    def fails() -> Outcome:
+        raise raised
+
+    with pytest.raises(type(raised)):
+        Toolbox([Interrupted(fails)], sink, Stop()).call_all(calls(("wait", "a")))
+    assert ends(sink) == [end]
 
 
 def test_what_is_to_be_said_of_a_path_is_added_in_the_order_of_the_calls() -> None:

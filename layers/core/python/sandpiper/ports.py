@@ -181,10 +181,13 @@ class Held:
 
 
 class Slots(Protocol):
-    """Who may run now, per user and per organization, first come first served."""
+    """Who may run now, per user and per organization."""
 
-    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
-        """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat."""
+    def acquire(self, scope: Scope, run_id: str, *, since: datetime, limit: int, token: str) -> int:
+        """0: the slot is yours. n > 0: you wait at place n and `token` is kept. Safe to repeat.
+
+        Who waits does so in the order of `since`, the time of their start, whenever they come here; then of their ids.
+        """
 
     def held(self, scope: Scope) -> Held: ...
 

@@ -75,8 +75,8 @@ def inbox_sk(n: int) -> str:
     return f"{INBOX}{n:010}"
 
 
-def wait_sk(ticket: int) -> str:
-    return f"{WAIT}{ticket:010}"
+def wait_sk(since: datetime, run_id: str) -> str:
+    return f"{WAIT}{created_key(since, run_id)}"
 
 
 LAST_INBOX = inbox_sk(_HIGHEST)

@@ -1,8 +1,8 @@
 """Who may run now, per user and per organization, in DynamoDB.
 
-One row per scope holds the runs that have a slot (`active`), the next number of the line, and a `version` that every
-change moves on. Waiting runs are rows of their own, sorted by number. A run that was called up from the line keeps one
-with its token until it is dispatched: whoever called it may have died before telling it, so the next release does.
+One row per scope holds the runs that have a slot (`active`) and a `version` that every change moves on. Waiting runs
+are rows of their own, sorted by the time of their start. A run that was called up from the line keeps one with its
+token until it is dispatched: whoever called it may have died before telling it, so the next release does.
 Nothing enters or moves up except by a transaction on the version that was read, so the line has no races.
 """
 
@@ -18,6 +18,7 @@ from sandpiper.ports import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
@@ -41,7 +42,6 @@ class _Line:
     version: int = 0
     active: frozenset[str] = frozenset()
     called: dict[str, str] = field(default_factory=dict)
-    next_number: int = 1
     waiting: tuple[_Waiter, ...] = ()
 
     def place(self, run_id: str) -> int:
@@ -63,12 +63,11 @@ class _Line:
             self, active=self.active | called.keys(), called=self.called | called, waiting=self.waiting[free:]
         )
 
-    def enter(self, run_id: str, token: str, limit: int) -> _Line:
-        """With a slot if one is free and nobody waits for it, else at the end of the line."""
+    def enter(self, waiter: _Waiter, limit: int) -> _Line:
+        """With a slot if one is free and nobody waits for it, else in line behind whoever was started before."""
         if len(self.active) < limit and not self.waiting:
-            return replace(self, active=self.active | {run_id})
-        waiter = _Waiter(keys.wait_sk(self.next_number), run_id, token)
-        return replace(self, next_number=self.next_number + 1, waiting=(*self.waiting, waiter))
+            return replace(self, active=self.active | {waiter.run_id})
+        return replace(self, waiting=tuple(sorted((*self.waiting, waiter), key=lambda each: each.sk)))
 
     def with_token(self, run_id: str, token: str) -> _Line:
         """A repeated request comes with a new token, and only the new one wakes anybody."""
@@ -82,11 +81,12 @@ class DynamoSlots:
         self._dynamodb = dynamodb
         self._table = runs_table
 
-    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
+    def acquire(self, scope: Scope, run_id: str, *, since: datetime, limit: int, token: str) -> int:
+        waiter = _Waiter(keys.wait_sk(since, run_id), run_id, token)
         for _ in turns():
             before = self._read(scope)
             known = run_id in before.active or before.place(run_id) > 0
-            after = before.with_token(run_id, token) if known else before.enter(run_id, token, limit)
+            after = before.with_token(run_id, token) if known else before.enter(waiter, limit)
             if self._write(scope, before, after):
                 break
         return after.place(run_id)
@@ -118,11 +118,7 @@ class DynamoSlots:
         return commit(self._dynamodb, [self._slots_write(scope, after), *self._line_writes(scope, before, after)])
 
     def _slots_write(self, scope: Scope, line: _Line) -> TransactWriteItemTypeDef:
-        changes = {
-            "version": line.version + 1,
-            "active": line.active or None,
-            "next_number": line.next_number,
-        }
+        changes = {"version": line.version + 1, "active": line.active or None}
         condition = "#version = :version" if line.version else "attribute_not_exists(#version)"
         values = {"version": line.version} if line.version else {}
         return writes.update(self._table, _slots_key(scope), changes=changes, condition=condition, values=values)
@@ -168,7 +164,6 @@ def _line_from_rows(rows: Sequence[dict[str, Any]]) -> _Line:
         version=slots.get("version", 0),
         active=frozenset(slots.get("active", ())),
         called={row["run_id"]: row["token"] for row in rows if row["sk"].startswith(keys.CALLED)},
-        next_number=slots.get("next_number", 1),
         waiting=tuple(
             _Waiter(row["sk"], row["run_id"], row["token"]) for row in rows if row["sk"].startswith(keys.WAIT)
         ),

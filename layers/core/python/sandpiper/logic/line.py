@@ -1,7 +1,8 @@
 """The lines of runs that wait for a slot: of their user first, then of their organization.
 
 Who waits for the second holds the first. So nobody waits in a circle, and no user can fill the line of an organization
-with more runs than may work at once.
+with more runs than may work at once. Both lines are in the order in which the runs were started, so a run that comes
+back (resumed, or its sandbox was lost) stands before all that were started after it.
 
 | what can fail | what happens then |
 |---|---|
@@ -33,16 +34,9 @@ if TYPE_CHECKING:
 
 NOT_IN_LINE: dict[str, Any] = {"queue_position": None, "queue_line": None, "estimated_wait_seconds": None}
 
+type Estimate = Callable[[Run, int], int]  # in seconds, of a run at a place
+
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a run waits: 1 is next."""
-
-    scope: Scope
-    position: int
-    estimated_wait_seconds: int
 
 
 @dataclass(frozen=True)
@@ -52,9 +46,13 @@ class Line:
     workflow: Workflow
     quotas: QuotaRules
 
-    def join(self, run: Run, token: str) -> Place | None:
-        """Where the run waits; None: it has all its slots. Safe to repeat."""
+    def join(self, run: Run, token: str) -> Scope | None:
+        """Whose slots the run waits for; None: it has all that it needs. Safe to repeat."""
         return self._join(run, run.scopes, token)
+
+    def placed(self, run: Run, scope: Scope) -> Revision | None:
+        """What becomes of a run that waits for a slot of `scope`; nothing if it does not any more, or has been told."""
+        return self._placed(run, scope, self._estimate(scope))
 
     def leave(self, run: Run) -> None:
         """Give back slots or places, and tell those whose turn it is and those who have moved up."""
@@ -68,7 +66,7 @@ class Line:
         called = self.slots.release(scope, leaving, limit=limit)
         woken = [run_id for run_id, token in called if self._call(scope, run_id, token)]
         if before:
-            self._tell_places(scope, before, limit)
+            self._tell_places(scope, before)
         return woken
 
     def set_limits(self, scope: Scope, quota: Quota) -> None:
@@ -76,13 +74,15 @@ class Line:
         self.quotas.books.set_limits(scope, quota)
         self.move_up(scope)
 
-    def _join(self, run: Run, scopes: Iterable[Scope], token: str) -> Place | None:
+    def _join(self, run: Run, scopes: Iterable[Scope], token: str) -> Scope | None:
         for scope in scopes:
             limit = self.quotas.concurrency(scope)
             if limit is None:
                 continue
-            if position := self.slots.acquire(scope, run.run_id, limit=limit, token=token):
-                return Place(scope, position, estimated_wait(run, self._recent(run.owner), position, limit))
+            if self.slots.acquire(scope, run.run_id, since=run.created_at, limit=limit, token=token):
+                others = tuple(waiting for waiting in self.slots.held(scope).waiting if waiting != run.run_id)
+                self._tell_places(scope, others)
+                return scope
         return None
 
     def _call(self, scope: Scope, run_id: str, token: str) -> bool:
@@ -92,14 +92,14 @@ class Line:
         except NotFound:
             logger.warning("a run without a row was called up", extra={"run_id": run_id})
             return False
-        place = self._join(run, run.scopes[run.scopes.index(scope) + 1 :], token)
+        other = self._join(run, run.scopes[run.scopes.index(scope) + 1 :], token)
         if self.runs.get(run_id).is_terminal:
             # Whoever ended it gave back what it had by then, but not what it has joined since.
             self.leave(run)
-        elif place is None:
+        elif other is None:
             return self._wake(token)
         else:
-            self.runs.revise(run_id, lambda run: waiting_at(run, place))
+            self.runs.revise(run_id, lambda run: self.placed(run, other))
         return False
 
     def _wake(self, token: str) -> bool:
@@ -110,42 +110,42 @@ class Line:
             return False
         return True
 
-    def _tell_places(self, scope: Scope, before: tuple[str, ...], limit: int) -> None:
-        recent = functools.cache(self._recent)  # most of those who wait have one owner
+    def _tell_places(self, scope: Scope, before: tuple[str, ...]) -> None:
+        """Those who stand elsewhere than before: further on, or behind somebody who was started earlier."""
         waiting = self.slots.held(scope).waiting[: limits.TOLD_IN_LINE]
-        for position, run_id in enumerate(waiting, start=1):
-            if before[position - 1 : position] != (run_id,):
-                self._tell(run_id, scope, position, functools.partial(_wait_at, recent, position, limit))
+        estimate = self._estimate(scope)
+        for place, run_id in enumerate(waiting):
+            if before[place : place + 1] != (run_id,):
+                self._tell(run_id, scope, estimate)
 
-    def _tell(self, run_id: str, scope: Scope, position: int, estimate: Callable[[Run], int]) -> None:
+    def _tell(self, run_id: str, scope: Scope, estimate: Estimate) -> None:
         def moved(run: Run) -> Revision | None:
-            # Others tell it, too: the lowest place is the newest.
-            if run.queue_line != scope.kind or run.queue_position is None or run.queue_position <= position:
-                return None
-            return waiting_at(run, Place(scope, position, estimate(run)))
+            return self._placed(run, scope, estimate) if run.queue_line == scope.kind else None
 
         try:
             self.runs.revise(run_id, moved)
         except NotFound:
             logger.warning("a run without a row waits in line", extra={"run_id": run_id})
 
+    def _placed(self, run: Run, scope: Scope, estimate: Estimate) -> Revision | None:
+        """Several tell one run: whoever has read its row last has seen the line last, and no other's word is taken."""
+        waiting = self.slots.held(scope).waiting
+        position = waiting.index(run.run_id) + 1 if run.run_id in waiting else None
+        if run.status != "queued" or position is None or (run.queue_position, run.queue_line) == (position, scope.kind):
+            return None
+        seconds = estimate(run, position)
+        changes = {"queue_position": position, "queue_line": scope.kind, "estimated_wait_seconds": seconds}
+        data = {"position": position, "line": scope.kind, "estimated_wait_seconds": seconds}
+        return Revision(changes, [NewEvent(type="run_slot_waiting", data=data)])
+
+    def _estimate(self, scope: Scope) -> Estimate:
+        limit = self.quotas.concurrency(scope) or limits.MAX_CONCURRENCY
+        recent = functools.cache(self._recent)  # most of those who wait have one owner
+        return lambda run, position: estimated_wait(run, recent(run.owner), position, limit)
+
     def _recent(self, owner: str) -> tuple[Run, ...]:
         page = self.runs.list_by_owner(owner, status="completed", repo=None, limit=limits.TYPICAL_RUNS, cursor=None)
         return page.items
-
-
-def waiting_at(run: Run, place: Place) -> Revision | None:
-    """What becomes of a run that waits there; nothing if it does not wait any more, or has been told."""
-    position, line, seconds = place.position, place.scope.kind, place.estimated_wait_seconds
-    if run.status != "queued" or (run.queue_position, run.queue_line) == (position, line):
-        return None
-    changes = {"queue_position": position, "queue_line": line, "estimated_wait_seconds": seconds}
-    data = {"position": position, "line": line, "estimated_wait_seconds": seconds}
-    return Revision(changes, [NewEvent(type="run_slot_waiting", data=data)])
-
-
-def _wait_at(recent: Callable[[str], tuple[Run, ...]], position: int, limit: int, run: Run) -> int:
-    return estimated_wait(run, recent(run.owner), position, limit)
 
 
 def estimated_wait(run: Run, recent: Iterable[Run], position: int, limit: int) -> int:

@@ -20,7 +20,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, Fenced
 from sandpiper.logic import budgets, statuses, suspension
 from sandpiper.logic.artifacts import checkpoint_prefix, spec_key
-from sandpiper.logic.line import NOT_IN_LINE, waiting_at
+from sandpiper.logic.line import NOT_IN_LINE
 from sandpiper.logic.outcomes import (
     TIMEOUTS,
     UNANSWERED,
@@ -37,7 +37,8 @@ from sandpiper.ports import Revision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandpiper.logic.line import Line, Place
+    from sandpiper.logic.line import Line
+    from sandpiper.models.quota import Scope
     from sandpiper.models.run import Run, RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Sandboxes, Workflow
 
@@ -75,8 +76,8 @@ class Steps:
         run = self._back_in_line(self.runs.get(run_id))
         if run.is_terminal or run.cancel_requested:
             self._answer(token, cancelled=True)
-        elif place := self.line.join(run, token):
-            self._wait_in_line(run, token, place)
+        elif scope := self.line.join(run, token):
+            self._wait_in_line(run, token, scope)
         else:
             self._answer(token, cancelled=self._left_because_it_ended(run))
 
@@ -169,11 +170,11 @@ class Steps:
             events=[] if run.status == "suspended" else [told],
         )
 
-    def _wait_in_line(self, run: Run, token: str, place: Place) -> None:
+    def _wait_in_line(self, run: Run, token: str, scope: Scope) -> None:
         def wait(run: Run) -> Revision:
             if run.status != "queued":
                 raise Conflict(f"Run {run.run_id} is {run.status}.")
-            told = waiting_at(run, place) or Revision({})
+            told = self.line.placed(run, scope) or Revision({})
             return Revision({**told.changes, "resume_token": token}, told.events)
 
         try:

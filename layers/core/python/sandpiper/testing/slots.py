@@ -1,23 +1,34 @@
-"""Slots in memory: the same first come, first served, under one lock."""
+"""Slots in memory: the same order of those who wait, under one lock."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sandpiper.models.quota import Scope
 from sandpiper.ports import Held
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 @dataclass
 class _Line:
     active: list[str] = field(default_factory=list)
     called: dict[str, str] = field(default_factory=dict)
-    waiting: dict[str, str] = field(default_factory=dict)  # run id → token, in order of arrival
+    waiting: dict[str, str] = field(default_factory=dict)  # run id → token, in the order of their start
+    since: dict[str, datetime] = field(default_factory=dict)
 
     def drop(self, run_id: str) -> None:
         self.active = [active for active in self.active if active != run_id]
         self.called.pop(run_id, None)
+
+    def wait(self, run_id: str, since: datetime, token: str) -> int:
+        self.since[run_id] = since
+        waiting = {**self.waiting, run_id: token}
+        self.waiting = {run: waiting[run] for run in sorted(waiting, key=lambda run: (self.since[run], run))}
+        return list(self.waiting).index(run_id) + 1
 
 
 class FakeSlots:
@@ -30,7 +41,7 @@ class FakeSlots:
         with self._lock:
             return list(self._line(Scope("user", owner)).active)
 
-    def acquire(self, scope: Scope, run_id: str, *, limit: int, token: str) -> int:
+    def acquire(self, scope: Scope, run_id: str, *, since: datetime, limit: int, token: str) -> int:
         with self._lock:
             line = self._line(scope)
             if run_id in line.active:
@@ -40,8 +51,7 @@ class FakeSlots:
             if run_id not in line.waiting and not line.waiting and len(line.active) < limit:
                 line.active.append(run_id)
                 return 0
-            line.waiting[run_id] = token
-            return list(line.waiting).index(run_id) + 1
+            return line.wait(run_id, since, token)
 
     def held(self, scope: Scope) -> Held:
         with self._lock:

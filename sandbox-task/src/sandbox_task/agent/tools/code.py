@@ -49,7 +49,12 @@ class RunCode:
             self._sessions.outputs.drop(record.kept)
         data = {"language": arguments.language, "ended_by": evaluation.ending}
         words = _in_words(evaluation, arguments.timeout_seconds)
-        return Outcome(with_status(record.text, words), data, succeeded=evaluation.ending == "ok")
+        return Outcome(
+            with_status(record.text, words),
+            data,
+            succeeded=evaluation.ending == "ok",
+            was_broken_off=evaluation.ending == "died",
+        )
 
 
 def _in_words(evaluation: Evaluation, seconds: int) -> str:

@@ -65,7 +65,12 @@ class RunCommand:
         if not record.is_cut:
             self._sessions.outputs.drop(record.kept)
         data = {**self.shown(arguments), "exit_code": completed.exit_code, "ended_by": completed.ended_by}
-        return Outcome(with_status(record.text, ending_in_words(completed)), data, succeeded=completed.succeeded)
+        return Outcome(
+            with_status(record.text, ending_in_words(completed)),
+            data,
+            succeeded=completed.succeeded,
+            was_broken_off=completed.ended_by == "interrupt",
+        )
 
     def _run(self, arguments: CommandArguments, on_output: OutputSink) -> Completed:
         run = partial(self._wall.run, arguments.command, cwd=arguments.cwd, timeout=arguments.timeout_seconds)

@@ -18,12 +18,16 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the model is told, what the event says beside it, and the path of the file that was read or written."""
+    """What the model is told, what the event says beside it, and the path of the file that was read or written.
+
+    `was_broken_off`: it did not come to its end by itself.
+    """
 
     content: str
     data: dict[str, Any] = field(default_factory=dict)
     path: str | None = None
     succeeded: bool = True
+    was_broken_off: bool = False
 
 
 class ToolError(Exception):

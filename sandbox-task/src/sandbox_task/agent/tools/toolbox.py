@@ -6,7 +6,7 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from pydantic import ValidationError
 
@@ -14,6 +14,7 @@ from sandbox_task.agent.tools.outcome import Arguments, Outcome, ToolError
 from sandbox_task.agent.tools.planning import AskUser, Finish, FinishTool, UpdatePlan
 from sandbox_task.isolation.wall import WallError
 from sandbox_task.model.port import MALFORMED, ToolCall, ToolResult, ToolSpec
+from sandbox_task.suspension import Suspended
 from sandpiper import limits
 
 if TYPE_CHECKING:
@@ -21,10 +22,17 @@ if TYPE_CHECKING:
 
     from sandbox_task.agent.approvals import Approvals
     from sandbox_task.agent.ports import Sink
-    from sandbox_task.stopping import Stop
+    from sandbox_task.stopping import Reason, Stop
 
 
 _HARMLESS = {UpdatePlan.name, AskUser.name, FinishTool.name}
+_BREAKS_OFF: dict[Reason, str] = {
+    "cancelled": "the run was cancelled",
+    "timed_out": "the run's time was up",
+    "fenced": "another sandbox has taken over",
+    "terminated": "the sandbox was told to stop",
+    "paused": "the run was paused",
+}
 
 
 class Tool[A: Arguments](Protocol):
@@ -96,20 +104,40 @@ class Toolbox:
             tool = self._find(call.name)
             arguments = _parse(tool, call.arguments)
             self._ask_first(call, tool.shown(arguments))
-            self._sink.emit("tool_started", tool_id=call.id, tool=call.name, **tool.shown(arguments))
-            outcome = tool.run(arguments, call.id)
+            outcome = self._run(tool, arguments, call, started)
         except (ToolError, WallError) as error:
-            self._sink.emit(
-                "tool_failed", tool_id=call.id, tool=call.name, error=str(error), duration_ms=_since(started)
-            )
+            self._tell_end("tool_failed", call, started, error=str(error))
             return ToolResult(call_id=call.id, content=str(error), is_error=True), None
         self._stop.check()
-        self._sink.emit(
-            "tool_completed", **{"tool_id": call.id, "tool": call.name, "duration_ms": _since(started), **outcome.data}
-        )
         if isinstance(arguments, Finish):
             self.finish = arguments
         return ToolResult(call_id=call.id, content=outcome.content, failed=not outcome.succeeded), outcome.path
+
+    def _run(self, tool: Tool[Any], arguments: Arguments, call: ToolCall, started: float) -> Outcome:
+        """However it ends, that is told: whoever follows the run must not take it for running for ever."""
+        self._sink.emit("tool_started", tool_id=call.id, tool=call.name, **tool.shown(arguments))
+        try:
+            outcome = tool.run(arguments, call.id)
+        except (ToolError, WallError):
+            raise
+        except Suspended:  # it is made again when the run goes on
+            self._tell_end("tool_completed", call, started, ended_by="suspended")
+            raise
+        except BaseException:
+            self._tell_end("tool_failed", call, started, error="It was broken off by an error in the sandbox itself.")
+            raise
+        if self._stop.reason and outcome.was_broken_off:
+            why = f"Broken off, because {_BREAKS_OFF[self._stop.reason]}."
+            self._tell_end("tool_failed", call, started, error=why, **outcome.data)
+        else:
+            self._tell_end("tool_completed", call, started, **outcome.data)
+        return outcome
+
+    def _tell_end(
+        self, type_: Literal["tool_completed", "tool_failed"], call: ToolCall, started: float, **data: Any
+    ) -> None:
+        since = round((time.monotonic() - started) * 1000)
+        self._sink.emit(type_, **{"tool_id": call.id, "tool": call.name, "duration_ms": since, **data})
 
     def _ask_first(self, call: ToolCall, shown: Mapping[str, Any]) -> None:
         """Raises ToolError if a person does not want it done; Suspended or Stopped if there is no answer."""
@@ -170,7 +198,3 @@ def _without_titles(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_without_titles(item) for item in schema]
     return schema
-
-
-def _since(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)

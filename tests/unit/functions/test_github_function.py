@@ -12,6 +12,7 @@ from github import handler as github
 from github.world import World
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.minting import Minter
+from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.signatures import proof, signature
 from sandpiper.logic.github.sweep import Sweep
 from sandpiper.models.github import RepositoryToken
@@ -41,11 +42,11 @@ class Here:
             sweep=Sweep(lambda _: [lost], self.redelivered.append, clock),
         )
 
-    def mint(self, _installation_id: int, repository: str, _permissions: Any) -> RepositoryToken:
+    def mint(self, place: Place, _permissions: Any) -> RepositoryToken:
         if self.failure:
             raise self.failure
         expires_at = self.hub.world.clock.now() + timedelta(hours=1)
-        return RepositoryToken(token=f"ghs_for_{repository}", expires_at=expires_at)
+        return RepositoryToken(token=f"ghs_for_{place.repository}", expires_at=expires_at)
 
 
 @pytest.fixture

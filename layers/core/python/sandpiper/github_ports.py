@@ -57,7 +57,8 @@ class Topics(Protocol):
     def note(self, run: Run) -> None:
         """Safe to repeat; a later run is not replaced by an earlier one."""
 
-    def latest(self, repository: str, number: int) -> str | None: ...
+    def latest(self, place: str, number: int) -> str | None:
+        """`place` is the repository's: see `places`."""
 
 
 class Holds(Protocol):
@@ -73,10 +74,10 @@ class Holds(Protocol):
 class HeadWatch(Protocol):
     """Which run waits for what CI says about a commit."""
 
-    def watch(self, repository: str, sha: str, run_id: str) -> None:
-        """`repository` is owner/name. Safe to repeat."""
+    def watch(self, place: str, sha: str, run_id: str) -> None:
+        """`place` is the repository's: see `places`. Safe to repeat."""
 
-    def watcher(self, repository: str, sha: str) -> str | None:
+    def watcher(self, place: str, sha: str) -> str | None:
         """The run's id, which may have ended meanwhile."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.deliveries import Delivery
 from sandpiper.logic.github.orders import Orders
+from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.telling import Teller
 from sandpiper.logic.repos import RepoRules
 from sandpiper.models.github import GitHubOrigin, PullRequest, Topic
@@ -65,8 +66,8 @@ class HubWorld:
             tell=self.teller.tell,
         )
 
-    def hub_of(self, installation_id: int, repository: str) -> FakeHub:
-        self.hubs.append((installation_id, repository))
+    def hub_of(self, place: Place) -> FakeHub:
+        self.hubs.append((place.installation_id, place.repository))
         return self.hub
 
     def run_here(self) -> str:

@@ -25,6 +25,7 @@ def test_a_comment_on_an_issue_is_a_delivery_with_all_that_is_needed_later() -> 
         text="a logout button",
         installation_id=42,
         repository=body["repository"]["full_name"],
+        repository_id=body["repository"]["id"],
         default_branch=body["repository"]["default_branch"],
         sender="ann",
         number=body["issue"]["number"],

@@ -10,6 +10,7 @@ import pytest
 from sandpiper.errors import Fenced, NotFound
 from sandpiper.logic.github.minting import Minter
 from sandpiper.logic.github.permissions import permissions_for
+from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.sweep import Sweep, to_redeliver
 from sandpiper.models.github import RepositoryToken
 from sandpiper.models.run import RunResult
@@ -24,8 +25,8 @@ class Mint:
         self.minter = Minter(world.runs, self)
         self._token = RepositoryToken(token="ghs_x", expires_at=world.clock.now() + timedelta(hours=1))
 
-    def __call__(self, installation_id: int, repository: str, permissions: Any) -> RepositoryToken:
-        self.asked.append((installation_id, repository, permissions))
+    def __call__(self, place: Place, permissions: Any) -> RepositoryToken:
+        self.asked.append((place.installation_id, place.repository, permissions))
         return self._token
 
 

@@ -38,6 +38,7 @@ class Delivery:
     text: str = ""
     installation_id: int
     repository: str
+    repository_id: int | None = None
     default_branch: str = ""
     sender: str
     number: int = 0
@@ -165,6 +166,7 @@ def _delivery(
         id=delivery_id,
         installation_id=payload["installation"]["id"],
         repository=repository["full_name"],
+        repository_id=repository["id"],
         default_branch=repository["default_branch"],
         **fields,
     )

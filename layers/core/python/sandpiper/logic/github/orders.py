@@ -20,6 +20,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
 from sandpiper.logic.github.deliveries import STARTING, owner_of, run_id_of
+from sandpiper.logic.github.places import place_name
 from sandpiper.logic.github.specs import refusal, spec_of
 from sandpiper.models.identity import Identity
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sandpiper.github_ports import HeadWatch, Holds, Hub, Topics
     from sandpiper.logic.control import Controls
     from sandpiper.logic.github.deliveries import Delivery
+    from sandpiper.logic.github.places import Place
     from sandpiper.logic.repos import RepoRules
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
@@ -41,7 +43,7 @@ _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 @dataclass(frozen=True)
 class Orders:
-    hub_of: Callable[[int, str], Hub]
+    hub_of: Callable[[Place], Hub]
     runs: Runs
     starter: Starter
     controls: Controls
@@ -65,7 +67,7 @@ class Orders:
             self.holds.release(hold, done=done)
 
     def _obey(self, delivery: Delivery) -> str:
-        hub = self.hub_of(delivery.installation_id, delivery.repository)
+        hub = self.hub_of(delivery)
         if delivery.verb == "checks":
             return self._wake(delivery, hub)
         if not hub.may_write(delivery.sender):
@@ -120,14 +122,14 @@ class Orders:
 
     def _run_here(self, delivery: Delivery) -> Run | None:
         """A run that a reply names counts only where it belongs."""
-        run_id = delivery.run_id or self.topics.latest(delivery.repository, delivery.number)
+        run_id = delivery.run_id or self.topics.latest(place_name(delivery), delivery.number)
         try:
             run = self.runs.get(run_id) if run_id else None
         except NotFound:
             return None
         origin = run.spec.github if run else None
-        here = (delivery.repository.lower(), delivery.number)
-        return run if origin and (origin.repository.lower(), origin.number) == here else None
+        here = (place_name(delivery), delivery.number)
+        return run if origin and (place_name(origin), origin.number) == here else None
 
     def _pass_on(self, delivery: Delivery, run: Run) -> None:
         identity = Identity(user=owner_of(delivery.sender), acts_for=run.owner)
@@ -145,7 +147,7 @@ class Orders:
                 self.controls.answer(run.run_id, approval_id, Answer("reject", note or None), identity)
 
     def _wake(self, delivery: Delivery, hub: Hub) -> str:
-        run_id = self.watch.watcher(delivery.repository, delivery.head_sha)
+        run_id = self.watch.watcher(place_name(delivery), delivery.head_sha)
         if run_id is None or not hub.checks_are_complete(delivery.head_sha):
             return "nobody waits"
         return "woken" if self.controls.ci_completed(run_id, key=delivery.id) else "nobody waits"

@@ -42,7 +42,7 @@ def test_people_who_may_write_steer_a_run_by_comments(stack: Stack, place: Place
     asked.status("✋ asks for your approval", WIPE, f"/approve {first['id']}")
     meddled = place.comment(asked.number, "/approve", by="rob")
     assert place.reactions(meddled) == ["confused"]
-    said = place.comment(asked.number, "/say Mind the gap")
+    said = place.comment(asked.number, f"> {WIPE}\n\nMind the gap")
     rejected = place.comment(asked.number, f"/reject {first['id']} not all of it")
     second = wait_for(lambda: found if (found := asked.approval())["id"] != first["id"] else None)
     assert second["shown"]["command"] == WIPE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,12 +12,14 @@ from github import handler as github
 from github.world import World
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.minting import Minter
-from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.signatures import proof, signature
 from sandpiper.logic.github.sweep import Sweep
 from sandpiper.models.github import RepositoryToken
 from tests.unit.functions.support import LambdaContext
 from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC, HubWorld, delivery
+
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
 
 SECRET = "webhook-secret"
 

@@ -73,9 +73,7 @@ class Repository:
         moved_to: MovedTo = None,
     ) -> Repository:
         """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words, Stopped."""
-        git = Git(
-            rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop, moved_to=moved_to
-        )
+        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop, moved_to=moved_to)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")
         (git.git_dir / "info").mkdir(exist_ok=True)
         (git.git_dir / "info" / "exclude").write_text(_LITTER, encoding="utf-8")

@@ -27,8 +27,9 @@ PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryp
 MINT = "POST /app/installations/42/access_tokens"
 REVIEW = permissions_for("code-review")
 SHOP = GitHubOrigin(
-    installation_id=42, repository="acme/shop", repository_id=7, number=1, command="review", sender="ann", origin="issue"
-)
+    installation_id=42, repository="acme/shop", repository_id=7, number=1, command="review", sender="ann",
+    origin="issue",
+)  # fmt: skip
 OTHER = SHOP.model_copy(update={"repository_id": 8})
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.deliveries import Delivery
 from sandpiper.logic.github.orders import Orders
-from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.telling import Teller
 from sandpiper.logic.repos import RepoRules
 from sandpiper.models.github import GitHubOrigin, PullRequest, Topic
@@ -17,6 +16,9 @@ from sandpiper.models.spec import RunSpec
 from sandpiper.testing.github import FakeHeadWatch
 from sandpiper.testing.hub import FakeHolds, FakeHub, FakeTopics
 from tests.unit.logic.world import World
+
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
 
 REPOSITORY = "acme/shop"
 OWNER = Identity(user="github:ann", org="github:acme")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sandpiper.errors import Fenced, NotFound
 from sandpiper.logic.github.minting import Minter
 from sandpiper.logic.github.permissions import permissions_for
-from sandpiper.logic.github.places import Place
 from sandpiper.logic.github.sweep import Sweep, to_redeliver
 from sandpiper.models.github import RepositoryToken
 from sandpiper.models.run import RunResult
 from sandpiper.models.spec import READ_ONLY_TASKS
 from tests.unit.logic.github.hub_world import OWNER, SPEC
 from tests.unit.logic.world import World
+
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
 
 
 class Mint:

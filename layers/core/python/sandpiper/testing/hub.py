@@ -66,6 +66,10 @@ class FakeHub:
         self.edits += 1
         self.comments[comment_id] = body
 
+    def comment_text(self, comment_id: int) -> str:
+        self._fail()
+        return self.comments[comment_id]
+
     def find_comment(self, number: int, marker: str) -> int | None:  # noqa: ARG002
         self._fail()
         return next((n for n, body in self.comments.items() if body.startswith(marker)), None)

@@ -20,6 +20,7 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
 from sandpiper.logic.github.deliveries import STARTING, owner_of, run_id_of
+from sandpiper.logic.github.grammar import is_quote_of
 from sandpiper.logic.github.places import place_name
 from sandpiper.logic.github.specs import refusal, spec_of
 from sandpiper.models.identity import Identity
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from sandpiper.models.run import Run
     from sandpiper.ports import Runs
 
+_NOBODY = "There is no run here that this could be meant for; `/implement`, `/fix`, `/review` and `/test` start one."
 _APPROVAL_ID = re.compile(r"ap-\w+")
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
@@ -70,11 +72,20 @@ class Orders:
         hub = self.hub_of(delivery)
         if delivery.verb == "checks":
             return self._wake(delivery, hub)
+        if delivery.quoted and not self._is_to_us(delivery, hub):
+            return "not to us"
         if not hub.may_write(delivery.sender):
             # No words: whoever may not write here could have us write as much as they like.
             hub.react(delivery, _REFUSED)
             return "refused"
         return self._start(delivery, hub) if delivery.verb in STARTING else self._steer(delivery, hub)
+
+    def _is_to_us(self, delivery: Delivery, hub: Hub) -> bool:
+        """People quote each other all day: only what the status comment of a run at work says is ours."""
+        run = self._run_here(delivery)
+        if run is None or run.is_terminal or run.status_comment_id is None:
+            return False
+        return is_quote_of(delivery.quoted, hub.comment_text(run.status_comment_id))
 
     def _start(self, delivery: Delivery, hub: Hub) -> str:
         hub.react(delivery, _SEEN)
@@ -111,7 +122,7 @@ class Orders:
     def _steer(self, delivery: Delivery, hub: Hub) -> str:
         run = self._run_here(delivery)
         if run is None:
-            return self._refuse(delivery, hub, "There is no run here that this could be meant for.")
+            return self._refuse(delivery, hub, _NOBODY)
         try:
             self._pass_on(delivery, run)
         except (Conflict, NotFound) as error:
@@ -138,7 +149,7 @@ class Orders:
                 self.controls.cancel(run.run_id, identity)
             case "say":
                 text = delivery.text[: limits.MAX_MESSAGE_CHARS]
-                self.controls.say(run.run_id, _required(text, "say"), identity, key=delivery.id)
+                self.controls.say(run.run_id, _required(text, delivery), identity, key=delivery.id)
             case "approve":
                 approval_id, _ = _approval(run, delivery.text)
                 self.controls.answer(run.run_id, approval_id, Answer("approve"), identity)
@@ -168,7 +179,8 @@ def _approval(run: Run, text: str) -> tuple[str, str]:
     return named[0] if named else run.approval.id, note
 
 
-def _required(text: str, verb: str) -> str:
+def _required(text: str, delivery: Delivery) -> str:
     if not text:
-        raise Conflict(f"`/{verb}` needs words behind it.")
+        quotes = "Your reply only quotes me: write your answer below the quote."
+        raise Conflict(quotes if delivery.is_reply else "`/say` needs words behind it.")
     return text

@@ -34,6 +34,8 @@ from shared.secret_values import SecretValue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sandpiper.logic.github.places import Place
+
 
 @dataclass(frozen=True)
 class World:
@@ -83,5 +85,5 @@ def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
     )
 
 
-def _hub(app: GitHubApp, installation_id: int, repository: str) -> RestHub:
-    return RestHub(app.client_for(installation_id, repository, TALK), repository)
+def _hub(app: GitHubApp, place: Place) -> RestHub:
+    return RestHub(app.client_for(place, TALK), place.repository)

@@ -24,9 +24,9 @@ def watch(request: pytest.FixtureRequest) -> HeadWatch:
 
 
 def test_a_commit_leads_to_the_run_that_waits_for_it(watch: HeadWatch, run_id: str) -> None:
-    watch.watch("Octo/Repo", run_id, run_id)
-    watch.watch("Octo/Repo", run_id, run_id)
-    assert watch.watcher("octo/repo", run_id) == run_id
+    watch.watch("7", run_id, run_id)
+    watch.watch("7", run_id, run_id)
+    assert watch.watcher("7", run_id) == run_id
 
 
 def test_the_run_that_pushed_last_is_the_one_that_waits(watch: HeadWatch, run_id: str) -> None:

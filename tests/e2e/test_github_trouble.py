@@ -42,7 +42,7 @@ def test_people_who_may_write_steer_a_run_by_comments(stack: Stack, place: Place
     asked.status("✋ asks for your approval", WIPE, f"/approve {first['id']}")
     meddled = place.comment(asked.number, "/approve", by="rob")
     assert place.reactions(meddled) == ["confused"]
-    said = place.comment(asked.number, "/say Mind the gap")
+    said = place.comment(asked.number, f"> {WIPE}\n\nMind the gap")
     assert place.reactions(said) == ["+1"]  # by then the run has it; what is sent at once may come in any order
     rejected = place.comment(asked.number, f"/reject {first['id']} not all of it")
     second = wait_for(lambda: found if (found := asked.approval())["id"] != first["id"] else None)
@@ -112,6 +112,14 @@ def archive(place: Place, _number: int) -> None:
     place.github.fake("PATCH", f"/repos/{place.name}", {"archived": True})
 
 
+def merge(place: Place, number: int) -> None:
+    place.api(f"/pulls/{number}/merge", "PUT")
+
+
+def delete(place: Place, _number: int) -> None:
+    place.api("/git/refs/heads/topic", "DELETE")
+
+
 def rename(place: Place, _number: int) -> None:
     place.github.fake("PATCH", f"/repos/{place.name}", {"name": "store"})
 
@@ -130,7 +138,9 @@ MEANWHILE: dict[Callable[[Place, int], None], tuple[str, str]] = {
     close: ("failed", "was closed while the run was working"),
     protect: ("failed", "Protected branch update failed"),
     archive: ("failed", "archived"),
-    rename: ("failed", "was renamed or moved"),
+    merge: ("failed", "was merged while the run was working"),
+    delete: ("failed", "was closed while the run was working"),  # by GitHub, which closes what has no branch
+    rename: ("completed", ""),
     suspend: ("failed", "suspended"),
     uninstall: ("failed", "GitHub answered"),  # 401 to a token that it knows, 404 to who wants a new one
 }
@@ -153,8 +163,9 @@ def test_what_happens_on_github_meanwhile_is_said_and_the_work_is_kept(
         assert answer.status_code == 200
     for happens, (outcome, words) in MEANWHILE.items():
         check_outcome(asked[happens], happens.__name__, outcome, words)
-    for happens in set(MEANWHILE) - {*UNHEARD, rename}:
+    for happens in set(MEANWHILE) - set(UNHEARD):
         asked[happens].status("✅ done" if MEANWHILE[happens][0] == "completed" else "❌ failed")
+    assert asked[rename].place.show("answer", "topic") == "42"
 
 
 def check_outcome(asked: Asked, name: str, outcome: str, words: str) -> None:

@@ -86,7 +86,14 @@ class Opening:
         with self.progress.phase("clone"):
             self.sink.emit("repo_clone_started", repo=self.spec.repo, base=self.spec.base, branch=self.spec.branch)
             at = self.left_off.base_commit if self.left_off else self.github.starts_at
-            repository = Repository.clone(self.spec, self.rooms, token=self.github.token, at=at, stop=self.stop)
+            repository = Repository.clone(
+                self.spec,
+                self.rooms,
+                token=self.github.token,
+                at=at,
+                stop=self.stop,
+                moved_to=self.github.moved_to,
+            )
             self._fill(repository)
             self.progress.repository = repository
             self.progress.tree = repository.base_tree

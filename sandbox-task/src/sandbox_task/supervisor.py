@@ -39,11 +39,11 @@ from sandpiper.models.spec import RunSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from sandbox_task.github.hub import Hub
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.model.port import Model
     from sandbox_task.settings import Settings
-    from sandbox_task.workspace.git import Token
     from sandpiper.github_ports import HeadWatch, RepositoryTokens
     from sandpiper.models.run import RunResult
     from sandpiper.ports import Blobs, Clock, Runs, RunSecrets, Workflow
@@ -186,7 +186,7 @@ class Supervisor:
         )
         given = secrets.get("github_token")
         github = Opening(self._settings, self._services, spec, self._reporter, self._redactor, given).hub()
-        gateway = self._gateway(spec, github.token)
+        gateway = self._gateway(spec, github)
         wall = put_up_wall(
             self._settings.sandpiper_sandbox,
             self._rooms,
@@ -215,8 +215,9 @@ class Supervisor:
             used=self._used,
         )
 
-    def _gateway(self, spec: RunSpec, token: Token) -> Gateway:
-        relay = GitRelay(spec.repo_url, token=token).server if spec.repo_url else None
+    def _gateway(self, spec: RunSpec, github: Hub) -> Gateway:
+        url, token, moved_to = spec.repo_url, github.token, github.moved_to
+        relay = GitRelay(url, token=token, moved_to=moved_to).server if url else None
         return Gateway(on_refusal=self._tell_refusal, git=relay)
 
     def _tell_refusal(self, host: str, reason: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,9 @@ from sandpiper.logic.github.sweep import Sweep
 from sandpiper.models.github import RepositoryToken
 from tests.unit.functions.support import LambdaContext
 from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC, HubWorld, delivery
+
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
 
 SECRET = "webhook-secret"
 
@@ -41,11 +44,11 @@ class Here:
             sweep=Sweep(lambda _: [lost], self.redelivered.append, clock),
         )
 
-    def mint(self, _installation_id: int, repository: str, _permissions: Any) -> RepositoryToken:
+    def mint(self, place: Place, _permissions: Any) -> RepositoryToken:
         if self.failure:
             raise self.failure
         expires_at = self.hub.world.clock.now() + timedelta(hours=1)
-        return RepositoryToken(token=f"ghs_for_{repository}", expires_at=expires_at)
+        return RepositoryToken(token=f"ghs_for_{place.repository}", expires_at=expires_at)
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ class GitServer:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        handler = type("Handler", (_Handler,), {"root": str(root)})
+        self._renamed: dict[str, str] = {}
+        handler = type("Handler", (_Handler,), {"root": str(root), "renamed": self._renamed})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_LOOK_EVERY_SECONDS,), daemon=True)
 
@@ -51,6 +52,12 @@ class GitServer:
         if files:
             self.push(name, files)
         return self.url(name)
+
+    def rename(self, old: str, new: str) -> str:
+        """Its URL from now on; under the old one there is only a hint at it."""
+        self._bare(old).rename(self._bare(new))
+        self._renamed[old] = self.url(new)
+        return self.url(new)
 
     def push(self, name: str, files: dict[str, str], branch: str = "main") -> str:
         """A commit with these files on top of the branch; its id."""
@@ -101,9 +108,14 @@ class GitServer:
 
 class _Handler(BaseHTTPRequestHandler):
     root = ""
+    renamed: dict[str, str]
 
     def do_GET(self) -> None:
         body = self._body()
+        name, _, rest = self.path.removeprefix("/").partition(".git")
+        if moved := self.renamed.get(name):
+            self._answer(301, [("Location", moved + rest)], b"")
+            return
         if self.headers.get("authorization") != _basic(TOKEN):
             self._answer(401, [("WWW-Authenticate", 'Basic realm="git"')], b"")
             return

@@ -46,6 +46,8 @@ class Hub(Protocol):
 
     def edit_comment(self, comment_id: int, body: str) -> None: ...
 
+    def comment_text(self, comment_id: int) -> str: ...
+
     def find_comment(self, number: int, marker: str) -> int | None: ...
 
     def checks_are_complete(self, sha: str) -> bool: ...
@@ -57,7 +59,8 @@ class Topics(Protocol):
     def note(self, run: Run) -> None:
         """Safe to repeat; a later run is not replaced by an earlier one."""
 
-    def latest(self, repository: str, number: int) -> str | None: ...
+    def latest(self, place: str, number: int) -> str | None:
+        """`place` is the repository's: see `places`."""
 
 
 class Holds(Protocol):
@@ -73,10 +76,10 @@ class Holds(Protocol):
 class HeadWatch(Protocol):
     """Which run waits for what CI says about a commit."""
 
-    def watch(self, repository: str, sha: str, run_id: str) -> None:
-        """`repository` is owner/name. Safe to repeat."""
+    def watch(self, place: str, sha: str, run_id: str) -> None:
+        """`place` is the repository's: see `places`. Safe to repeat."""
 
-    def watcher(self, repository: str, sha: str) -> str | None:
+    def watcher(self, place: str, sha: str) -> str | None:
         """The run's id, which may have ended meanwhile."""
 
 

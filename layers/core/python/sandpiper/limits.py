@@ -188,6 +188,7 @@ STATUS_ROWS = 30  # of the plan, the gate, the suites
 MAX_WEBHOOK_BYTES = 25 * 1024 * 1024  # GitHub's own
 MAX_DELIVERY_BYTES = 200 * 1024  # handed on; a function that is called without waiting takes 256 KB
 GITHUB_CONTEXT_CHARS = 40_000  # of a conversation, for the model
+GITHUB_QUOTE_CHARS = 5  # of a quote by which a reply is known to be one to us
 GITHUB_ENTRY_CHARS = 8_000  # of one comment in it
 GITHUB_COMMENTS = 100  # of an issue that are read, the newest last
 GITHUB_HELD_SECONDS = 120  # nobody else works on the same delivery or status comment meanwhile

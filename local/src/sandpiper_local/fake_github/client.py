@@ -33,7 +33,9 @@ class GitHubAdmin:
     def call(self, method: str, path: str, body: Any = None, *, by: str) -> Any:
         """The API, as a person; raises httpx.HTTPStatusError."""
         headers = {"Authorization": f"Bearer {self._token_of(by)}"}
-        answer = self.http.request(method, f"{self.api_url}{path}", json=body, headers=headers)
+        url = f"{self.api_url}{path}"
+        # a renamed repository answers from its new place
+        answer = self.http.request(method, url, json=body, headers=headers, follow_redirects=True)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 

@@ -39,6 +39,7 @@ def judge(runs: Sequence[CheckRun], *, open_suites: int, has_workflows: bool) ->
 class Following:
     client: GitHubClient
     repository: str  # owner/name
+    place: str  # by which a delivery about it finds the run
     run_id: str
     watch: HeadWatch
     sink: Sink
@@ -51,7 +52,7 @@ class Following:
         if commit.sha == progress.ci_red:
             raise RunError("gate_failed", "CI is red, and the agent found nothing to change about it.")
         # Noted before it is looked at: what CI says after the look finds the note.
-        self.watch.watch(self.repository, commit.sha, self.run_id)
+        self.watch.watch(self.place, commit.sha, self.run_id)
         has_workflows = any(path.startswith(_WORKFLOWS) for path in repository.paths(str(progress.tree)))
         state, _ = self._look(commit, has_workflows=has_workflows)
         progress.ci = None if state == "pending" else state

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sandbox_task.intents import Intents
     from sandbox_task.options import Options
     from sandbox_task.progress import Progress
-    from sandbox_task.workspace.git import Token
+    from sandbox_task.workspace.git import MovedTo, Token
     from sandbox_task.workspace.repository import Repository
     from sandpiper.adapters.github.checks import Verdict
     from sandpiper.adapters.github.client import GitHubClient
@@ -40,6 +40,7 @@ class Hub:
     reviewing: Reviewing | None = None
     following: Following | None = None
     status: StatusComment | None = None
+    moved_to: MovedTo = None
 
     @property
     def starts_at(self) -> str | None:

@@ -13,12 +13,14 @@ from sandbox_task.github.pulling import PullRequests
 from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.github.status import StatusComment
 from sandbox_task.github.tokens import TokenSource
+from sandbox_task.github.whereabouts import Whereabouts
 from sandbox_task.intents import Intents
 from sandbox_task.publishing import told_before
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.adapters.github.pulls import Pulls
 from sandpiper.adapters.github.reviews import Reviews
 from sandpiper.errors import RunError
+from sandpiper.logic.github.places import place_name
 from sandpiper.logic.github.status_comment import link_of
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Opening:
             self._reviewing(),
             self._following(),
             self._status(),
+            self._moved_to(),
         )
 
     @cached_property
@@ -136,12 +139,17 @@ class Opening:
             self._told_before,
         )
 
+    def _moved_to(self) -> Whereabouts | None:
+        origin = self.spec.github
+        return Whereabouts(self._client, origin, self.settings.github_url) if self._client and origin else None
+
     def _following(self) -> Following | None:
         """Only where the App is installed: nobody else would wake the run."""
         watch, origin = self.services.watch, self.spec.github
         if self._client is None or origin is None or watch is None:
             return None
-        return Following(self._client, origin.repository, self.settings.run_id, watch, self.reporter)
+        place = place_name(origin)
+        return Following(self._client, origin.repository, place, self.settings.run_id, watch, self.reporter)
 
     def _status(self) -> StatusComment | None:
         origin = self.spec.github

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from sandbox_task.workspace.git import MOVED
 from sandpiper.errors import RunError
 
 if TYPE_CHECKING:
@@ -29,12 +30,11 @@ _UNREACHABLE = (
 _REJECTED = ("[rejected]", "non-fast-forward", "fetch first", "stale info")
 _FORBIDDEN = ("[remote rejected]", "protected branch", "pre-receive hook declined")
 _ARCHIVED = ("was archived", "is archived")
-_MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
 _RENAMED = "The repository {repo} was renamed or moved. Ask again under its new name."
 _NO_PUSH = (
     (_ARCHIVED, "The repository {repo} is archived, so nothing can be pushed to it."),
     (_AUTHENTICATION, "The repository {repo} refused the push to {branch}: the token may not write to it."),
-    (_MOVED, _RENAMED),
+    (MOVED, _RENAMED),
 )
 _SERVER_LINES = 3
 _REASONS = ("error: ", "fatal: ", "! [remote rejected]")
@@ -52,7 +52,7 @@ def while_reading(error: GitError, repo: str) -> RunError:
         )
     if any(sign in said for sign in _MISSING):
         return _repository(f"There is no repository {repo}, or the token may not see it.")
-    if any(sign in said for sign in _MOVED):
+    if any(sign in said for sign in MOVED):
         return _repository(_RENAMED.format(repo=repo))
     if any(sign in said for sign in _UNREACHABLE):
         return _repository(f"The server of {repo} could not be reached: {_reason(error)}", retryable=True)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
 
@@ -47,9 +48,13 @@ _CONFIG = (
 # For a command that would otherwise ask the remote for what is missing.
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}
 _REACHING_OUT = frozenset({"fetch", "ls-remote", "push"})
+MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
 
 # The one there is, or who has one that is good when it is needed: those of an installation live for an hour.
 type Token = str | Callable[[], str | None] | None
+# Who knows the URL of a repository that answers from elsewhere; None if nobody does.
+type MovedTo = Callable[[], str | None] | None
+type OnStart = Callable[[subprocess.Popen[bytes]], AbstractContextManager[None]]
 
 
 def current(token: Token) -> str | None:
@@ -73,10 +78,12 @@ class Git:
         url: str | None = None,
         token: Token = None,
         stop: Stop | None = None,
+        moved_to: MovedTo = None,
     ) -> None:
         self.git_dir, self.work_tree, self._stop = git_dir, work_tree, stop or Stop()
         self._scheme = "http" if url and urlsplit(url).scheme == "http" else "https"  # and never anything else
         self._url, self._token = url, token
+        self._moved_to, self._now_at = moved_to, url
         self._askpass: Path | None = None
 
     def run(
@@ -88,7 +95,7 @@ class Git:
         work_tree: Path | None = None,
         stdout: BinaryIO | None = None,
         most_bytes: int | None = None,
-        on_start: Callable[[subprocess.Popen[bytes]], AbstractContextManager[None]] = lambda _: nullcontext(),
+        on_start: OnStart = lambda _: nullcontext(),
     ) -> bytes:
         """What git printed. Raises GitError with what it complained about.
 
@@ -128,10 +135,33 @@ class Git:
 
         self._stop.check()
         try:
-            return self.run(*arguments, seconds=seconds, stdin=stdin, most_bytes=most_bytes, on_start=until_stopped)
+            return self.reach(*arguments, seconds=seconds, stdin=stdin, most_bytes=most_bytes, on_start=until_stopped)
         except GitError:
             self._stop.check()
             raise
+
+    def reach(
+        self,
+        *arguments: str,
+        seconds: float = limits.GIT_SECONDS,
+        stdin: bytes | None = None,
+        most_bytes: int | None = None,
+        on_start: OnStart = lambda _: nullcontext(),
+    ) -> bytes:
+        """Like `run`, of the repository elsewhere: one that was renamed is looked for once, and asked again."""
+        ask = partial(self.run, *arguments, seconds=seconds, stdin=stdin, most_bytes=most_bytes, on_start=on_start)
+        try:
+            return ask()
+        except GitError as error:
+            if not self._finds_again(error):
+                raise
+        return ask()
+
+    def _finds_again(self, error: GitError) -> bool:
+        if self._moved_to is None or not any(sign in error.complaint for sign in MOVED):
+            return False
+        before, self._now_at = self._now_at, self._moved_to() or self._now_at
+        return self._now_at != before
 
     def text(self, *arguments: str, stdin: bytes | None = None, extra_env: Mapping[str, str] | None = None) -> str:
         return self.run(*arguments, stdin=stdin, extra_env=extra_env).decode(errors="surrogateescape").strip()
@@ -164,6 +194,8 @@ class Git:
 
     def _program(self, work_tree: Path) -> list[str]:
         settings = [*_CONFIG, f"protocol.{self._scheme}.allow=always"]
+        if self._now_at != self._url:
+            settings.append(f"url.{self._now_at}.insteadOf={self._url}")
         return [
             "git",
             f"--git-dir={self.git_dir}",

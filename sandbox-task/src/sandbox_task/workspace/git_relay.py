@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from email.message import Message
     from io import BufferedIOBase
 
-    from sandbox_task.workspace.git import Token
+    from sandbox_task.workspace.git import MovedTo, Token
 
 _NAME = "repository.git"
 _REFS = f"/{_NAME}/info/refs?service=git-upload-pack"
@@ -35,6 +35,7 @@ _PACK_REQUEST = "application/x-git-upload-pack-request"
 _SENT_ON = ("Accept", "Content-Type", "Content-Encoding", "Git-Protocol")
 _PLAIN = re.compile(r"[\x20-\x7e]{1,200}")
 _PIECE = 1 << 16
+_MOVED = frozenset({301, 302, 307, 308})
 
 
 def remote_url(port: int) -> str:
@@ -58,13 +59,20 @@ def remote_config(port: int) -> str:
 class GitRelay:
     """`server` is to be given to the gateway."""
 
-    def __init__(self, url: str, *, token: Token) -> None:
-        self.url, self._token = url, token
+    def __init__(self, url: str, *, token: Token, moved_to: MovedTo = None) -> None:
+        self.url, self._token, self._moved_to = url, token, moved_to
         self.server = Server("git", self._handle, at_most=limits.GIT_RELAY_CONNECTIONS, when_full=b"")
 
     def _handle(self, connection: socket.socket) -> None:
         connection.settimeout(limits.EGRESS_IDLE_SECONDS)
         _Handler(connection, ("", 0), self)  # type: ignore[arg-type] # all that it needs of a server
+
+    def finds_again(self, status: int) -> bool:
+        """Whether a repository that has moved is known at another place now."""
+        before = self.url
+        if self._moved_to and status in _MOVED:
+            self.url = self._moved_to() or before
+        return self.url != before
 
     @contextmanager
     def asking(
@@ -110,7 +118,11 @@ class _Handler(BaseHTTPRequestHandler):
         headers["User-Agent"] = "git/sandpiper"
         try:
             with self.server.asking(self.command, self.path, headers, body) as answer:
-                self._hand_back(answer)
+                if not self.server.finds_again(answer.status):
+                    self._hand_back(answer)
+            if not self.has_answered:
+                with self.server.asking(self.command, self.path, headers, body) as answer:
+                    self._hand_back(answer)
         except (OSError, http.client.HTTPException, SandpiperError):
             if not self.has_answered:
                 self._refuse(502, "the repository does not answer")

@@ -39,7 +39,7 @@ def land(repository: Repository, commit: CommitInfo, *, author: tuple[str, str])
 
 def _head(repository: Repository, branch: str) -> str:
     try:
-        found = repository.git.text("ls-remote", "--heads", "--", "origin", f"refs/heads/{branch}")
+        found = repository.git.reach("ls-remote", "--heads", "--", "origin", f"refs/heads/{branch}").decode()
     except GitError as error:
         raise complaints.while_reading(error, repository.name) from error
     if not found:

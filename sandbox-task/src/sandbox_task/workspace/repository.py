@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sandbox_task.isolation.launch import Rooms
     from sandbox_task.isolation.wall import Wall
     from sandbox_task.stopping import Stop
-    from sandbox_task.workspace.git import Token
+    from sandbox_task.workspace.git import MovedTo, Token
     from sandbox_task.workspace.objects import Entry
     from sandpiper.models.run import DiffStat
     from sandpiper.models.spec import RunSpec
@@ -63,10 +63,17 @@ class Repository:
 
     @classmethod
     def clone(
-        cls, spec: RunSpec, rooms: Rooms, *, token: Token, at: str | None = None, stop: Stop | None = None
+        cls,
+        spec: RunSpec,
+        rooms: Rooms,
+        *,
+        token: Token,
+        at: str | None = None,
+        stop: Stop | None = None,
+        moved_to: MovedTo = None,
     ) -> Repository:
         """`at` is the base commit of an earlier attempt, to start from again. Raises RunError in words, Stopped."""
-        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop)
+        git = Git(rooms.private / "git", rooms.workspace, url=spec.repo_url, token=token, stop=stop, moved_to=moved_to)
         git.run("init", "--quiet", "--initial-branch=main", "--template=")
         (git.git_dir / "info").mkdir(exist_ok=True)
         (git.git_dir / "info" / "exclude").write_text(_LITTER, encoding="utf-8")
@@ -255,7 +262,7 @@ class Repository:
         url = str(self.spec.repo_url)
         try:
             target = f"{commit}:refs/heads/{branch}"
-            self.git.run("push", "--no-verify", "--", url, target, seconds=limits.GIT_TRANSFER_SECONDS)
+            self.git.reach("push", "--no-verify", "--", url, target, seconds=limits.GIT_TRANSFER_SECONDS)
         except GitError as error:
             raise complaints.while_pushing(error, self.name, branch) from error
 

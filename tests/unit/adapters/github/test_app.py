@@ -18,6 +18,7 @@ from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.tokens import LambdaRepositoryTokens
 from sandpiper.errors import Fenced, GitHubError, Unavailable
 from sandpiper.logic.github.permissions import permissions_for
+from sandpiper.models.github import GitHubOrigin
 from sandpiper.testing.clock import FakeClock
 from tests.unit.adapters.github.loopback import Loopback, Reply
 
@@ -25,6 +26,11 @@ KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
 MINT = "POST /app/installations/42/access_tokens"
 REVIEW = permissions_for("code-review")
+SHOP = GitHubOrigin(
+    installation_id=42, repository="acme/shop", repository_id=7, number=1, command="review", sender="ann",
+    origin="issue",
+)  # fmt: skip
+OTHER = SHOP.model_copy(update={"repository_id": 8})
 
 
 @pytest.fixture
@@ -49,9 +55,9 @@ def test_a_token_is_asked_for_as_the_app_for_one_repository_and_few_rights(
     github: Loopback, app: GitHubApp, clock: FakeClock
 ) -> None:
     github.reply(MINT, minted(clock))
-    assert app.token(42, "acme/shop", REVIEW).token == "ghs_1"
+    assert app.token(SHOP, REVIEW).token == "ghs_1"
     (asked,) = github.asked
-    assert asked.body == {"repositories": ["shop"], "permissions": REVIEW}
+    assert asked.body == {"repository_ids": [7], "permissions": REVIEW}
     signed = asked.headers["authorization"].removeprefix("Bearer ")
     claims = jwt.decode(
         signed, KEY.public_key(), algorithms=["RS256"], options={"verify_exp": False, "verify_iat": False}
@@ -60,14 +66,22 @@ def test_a_token_is_asked_for_as_the_app_for_one_repository_and_few_rights(
     assert claims == {"iat": now - 60, "exp": now + 540, "iss": "123"}
 
 
+def test_a_repository_without_a_number_is_asked_for_by_its_name(
+    github: Loopback, app: GitHubApp, clock: FakeClock
+) -> None:
+    github.reply(MINT, minted(clock))
+    app.token(SHOP.model_copy(update={"repository_id": None}), REVIEW)
+    assert github.asked[0].body["repositories"] == ["shop"]
+
+
 def test_a_token_is_kept_until_shortly_before_it_runs_out(github: Loopback, app: GitHubApp, clock: FakeClock) -> None:
     github.reply(MINT, minted(clock))
-    app.token(42, "acme/shop", REVIEW)
+    app.token(SHOP, REVIEW)
     clock.advance(3600 - limits.GITHUB_TOKEN_SPARE_SECONDS - 1)
-    app.token(42, "acme/shop", REVIEW)
+    app.token(SHOP, REVIEW)
     assert len(github.asked) == 1
     clock.advance(1)
-    app.token(42, "acme/shop", REVIEW)
+    app.token(SHOP, REVIEW)
     assert len(github.asked) == 2
 
 
@@ -75,35 +89,35 @@ def test_another_repository_or_other_rights_are_another_token(
     github: Loopback, app: GitHubApp, clock: FakeClock
 ) -> None:
     github.reply(MINT, minted(clock))
-    app.token(42, "acme/shop", REVIEW)
-    app.token(42, "acme/other", REVIEW)
-    app.token(42, "acme/shop", permissions_for("bug-fix"))
+    app.token(SHOP, REVIEW)
+    app.token(OTHER, REVIEW)
+    app.token(SHOP, permissions_for("bug-fix"))
     assert len(github.asked) == 3
 
 
 def test_a_client_for_a_repository_uses_such_a_token(github: Loopback, app: GitHubApp, clock: FakeClock) -> None:
     github.reply(MINT, minted(clock))
     github.reply("GET /repos/acme/shop", Reply(200, {"id": 1}))
-    app.client_for(42, "acme/shop", REVIEW).call("GET", "/repos/acme/shop")
+    app.client_for(SHOP, REVIEW).call("GET", "/repos/acme/shop")
     assert github.asked[1].headers["authorization"] == "Bearer ghs_1"
 
 
 @pytest.mark.parametrize("pem", ["set-me", "", "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----"])
 def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: FakeClock, pem: str) -> None:
     with pytest.raises(GitHubError, match="private key can't be read") as raised:
-        an_app(github, clock, pem).token(42, "acme/shop", REVIEW)
+        an_app(github, clock, pem).token(SHOP, REVIEW)
     assert not pem or pem not in str(raised.value)
 
 
 def test_a_key_that_was_written_on_one_line_is_read(github: Loopback, clock: FakeClock) -> None:
     github.reply(MINT, minted(clock))
-    assert an_app(github, clock, PEM.replace("\n", "\\n")).token(42, "acme/shop", REVIEW).token == "ghs_1"
+    assert an_app(github, clock, PEM.replace("\n", "\\n")).token(SHOP, REVIEW).token == "ghs_1"
 
 
 def test_without_an_app_there_are_neither_tokens_nor_deliveries(github: Loopback, clock: FakeClock) -> None:
     nobody = an_app(github, clock, app_id="")
     with pytest.raises(GitHubError, match="No GitHub App"):
-        nobody.token(42, "acme/shop", REVIEW)
+        nobody.token(SHOP, REVIEW)
     assert list(nobody.deliveries(10)) == []
     assert not github.asked
 
@@ -111,7 +125,7 @@ def test_without_an_app_there_are_neither_tokens_nor_deliveries(github: Loopback
 def test_a_suspended_installation_is_told_in_githubs_words(github: Loopback, app: GitHubApp) -> None:
     github.reply(MINT, Reply(403, {"message": "This installation has been suspended"}))
     with pytest.raises(GitHubError, match="has been suspended"):
-        app.token(42, "acme/shop", REVIEW)
+        app.token(SHOP, REVIEW)
 
 
 def test_deliveries_are_listed_and_asked_for_again_as_the_app(github: Loopback, app: GitHubApp) -> None:

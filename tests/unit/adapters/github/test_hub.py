@@ -118,6 +118,8 @@ def test_comments_are_written_edited_and_found_again(github: Loopback, hub: Rest
     github.reply(f"GET {REPO}/issues/7/comments", Reply(200, [forged, ours]))
     assert hub.comment(7, "x") == 2
     hub.edit_comment(2, "y")
+    github.reply(f"GET {REPO}/issues/comments/2", Reply(200, {"id": 2, "body": "y"}))
+    assert hub.comment_text(2) == "y"
     assert hub.find_comment(7, marker) == 2
     assert hub.find_comment(7, "<!-- sandpiper:run other -->") is None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.deliveries import Delivery
@@ -16,6 +16,9 @@ from sandpiper.models.spec import RunSpec
 from sandpiper.testing.github import FakeHeadWatch
 from sandpiper.testing.hub import FakeHolds, FakeHub, FakeTopics
 from tests.unit.logic.world import World
+
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
 
 REPOSITORY = "acme/shop"
 OWNER = Identity(user="github:ann", org="github:acme")
@@ -65,8 +68,8 @@ class HubWorld:
             tell=self.teller.tell,
         )
 
-    def hub_of(self, installation_id: int, repository: str) -> FakeHub:
-        self.hubs.append((installation_id, repository))
+    def hub_of(self, place: Place) -> FakeHub:
+        self.hubs.append((place.installation_id, place.repository))
         return self.hub
 
     def run_here(self) -> str:

@@ -25,6 +25,7 @@ def test_a_comment_on_an_issue_is_a_delivery_with_all_that_is_needed_later() -> 
         text="a logout button",
         installation_id=42,
         repository=body["repository"]["full_name"],
+        repository_id=body["repository"]["id"],
         default_branch=body["repository"]["default_branch"],
         sender="ann",
         number=body["issue"]["number"],
@@ -38,6 +39,20 @@ def test_a_comment_on_a_pull_request_says_so() -> None:
     found = read("issue_comment", body)
     assert isinstance(found, Delivery)
     assert found.is_pull
+
+
+@pytest.mark.parametrize(
+    ("body", "quoted", "text"),
+    [("> Which one?\n\nThe first", "Which one?", "The first"), ("> Which one?", "Which one?", "")],
+)
+def test_a_reply_brings_what_it_quotes(body: str, quoted: str, text: str) -> None:
+    found = read("issue_comment", comment(body))
+    assert isinstance(found, Delivery)
+    assert (found.verb, found.is_reply, found.quoted, found.text) == ("say", True, quoted, text)
+
+
+def test_a_command_that_is_shown_as_part_of_a_quote_is_none() -> None:
+    assert read("issue_comment", comment("> Which one?\n/cancel")) == Ignored("no command")
 
 
 def test_a_review_comment_brings_its_part_of_the_diff() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandpiper import limits
-from sandpiper.logic.github.grammar import Order, as_seen, order_of, reply_of
+from sandpiper.logic.github.grammar import Order, Reply, as_seen, is_quote_of, order_of, reply_of
 
 RUN = "run-0123456789abcdefghjkmnpqrs"
 
@@ -41,6 +41,7 @@ RUN = "run-0123456789abcdefghjkmnpqrs"
         ("/reject ap-12 too dangerous", Order("reject", "ap-12 too dangerous")),
         ("/say use the other table", Order("say", "use the other table")),
         ("/status", Order("status", "")),
+        ("/implement.", Order("implement", "")),
     ],
 )
 def test_a_line_that_starts_with_a_command_asks_for_it(comment: str, order: Order) -> None:
@@ -106,11 +107,40 @@ def test_no_text_is_an_error(text: str) -> None:
 
 def test_words_under_a_quote_of_the_status_comment_are_for_its_run() -> None:
     quoted = f"> Sandpiper: has a question\n> {RUN} · $0.10\n\nUse the *other* table."
-    assert reply_of(quoted) == (RUN, Order("say", "Use the *other* table."))
+    assert reply_of(quoted) == Reply(RUN, f"Sandpiper: has a question\n{RUN} · $0.10", "Use the *other* table.")
 
 
-@pytest.mark.parametrize("comment", [f"{RUN} is slow", f"> {RUN}", f"> {RUN}\nlazily quoted too", "> run-1\n\nyes"])
-def test_a_run_that_is_only_named_is_spoken_to_by_nobody(comment: str) -> None:
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("> Which one?\nThe first", "The first"),  # shown as part of the quote, and typed as an answer
+        ("> Which one?\n\n```\n> first\n```\n\n> More?\n\nNo", "```\n> first\n```\n\n\nNo"),
+        ("> Which one?", ""),
+    ],
+)
+def test_all_that_is_not_quoted_is_the_reply(comment: str, said: str) -> None:
+    assert (reply := reply_of(comment)) is not None
+    assert (reply.run_id, reply.text) == ("", said)
+
+
+@pytest.mark.parametrize(
+    ("quoted", "is_ours"),
+    [
+        ("Which table, old or new?", True),
+        ("Which table,\nold & new", False),
+        ("at work", True),
+        ("Why?", False),
+        ("yes", False),
+        ("sandpiper run", False),  # of what nobody sees
+    ],
+)
+def test_a_quote_is_known_by_its_words(quoted: str, *, is_ours: bool) -> None:
+    body = "<!-- sandpiper:run x -->\n\n### 🏃 at work\n\n> Which **table**, old or new?\n\nWhy? yes"
+    assert is_quote_of(quoted, body) is is_ours
+
+
+@pytest.mark.parametrize("comment", [f"{RUN} is slow", f"```\n> {RUN}\n```\nyes", ">\n\nyes", ""])
+def test_who_quotes_nothing_replies_to_nobody(comment: str) -> None:
     assert reply_of(comment) is None
 
 

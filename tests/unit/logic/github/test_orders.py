@@ -10,9 +10,10 @@ import pytest
 from sandpiper import limits
 from sandpiper.errors import GitHubError, Unavailable
 from sandpiper.logic.github.deliveries import run_id_of
+from sandpiper.logic.github.places import place_name
 from sandpiper.models.quota import Quota, Scope
 from sandpiper.models.run import ApprovalRequest, RunResult
-from tests.unit.logic.github.hub_world import BUSY, PULL, SPEC, HubWorld, delivery, pull_topic
+from tests.unit.logic.github.hub_world import BUSY, ORIGIN, OWNER, PULL, SPEC, HubWorld, delivery, pull_topic
 
 
 @pytest.fixture
@@ -209,6 +210,45 @@ def test_a_run_of_another_repository_can_not_be_spoken_to_by_quoting_it(here: Hu
     elsewhere = delivery("rm -rf", verb="say", run_id=run_id, repository="eve/own")
     assert here.orders.obey(elsewhere) == "refused"
     assert not here.world.runs.controls(run_id, after=0)
+
+
+def _asks(here: HubWorld) -> str:
+    run_id = here.run_here()
+    here.hub.comments[1] = "### Sandpiper: ❓ has a question\n\n> Which *table*, old &amp; new?"
+    here.world.runs.change(run_id, allowed=("running",), changes={"status_comment_id": 1})
+    return run_id
+
+
+def test_a_reply_that_quotes_only_the_question_reaches_its_run(here: HubWorld) -> None:
+    run_id = _asks(here)
+    assert here.orders.obey(delivery("The old one", verb="say", is_reply=True, quoted="table, old & new?")) == "say"
+    assert [request.data for request in here.world.runs.controls(run_id, after=0)] == [{"text": "The old one"}]
+
+
+@pytest.mark.parametrize(("quoted", "sender"), [("I like it", "ann"), ("I like it", "rob")])
+def test_a_reply_to_somebody_else_is_met_with_silence(here: HubWorld, quoted: str, sender: str) -> None:
+    run_id = _asks(here)
+    overheard = delivery("Me too", verb="say", is_reply=True, quoted=quoted, sender=sender)
+    assert here.orders.obey(overheard) == "not to us"
+    assert (here.hub.reactions, list(here.hub.comments)) == (set(), [1])
+    assert not here.world.runs.controls(run_id, after=0)
+
+
+def test_a_reply_that_says_nothing_is_told_so(here: HubWorld) -> None:
+    run_id = _asks(here)
+    assert here.orders.obey(delivery("", verb="say", is_reply=True, run_id=run_id)) == "refused"
+    assert "only quotes me" in here.hub.comments[2]
+
+
+def test_a_run_is_found_by_its_repositorys_number_whatever_that_is_called_now(here: HubWorld) -> None:
+    known = ORIGIN.model_copy(update={"repository_id": 7})
+    run_id = here.world.running(OWNER, SPEC.model_copy(update={"github": known}))
+    here.topics.note(here.world.get(run_id))
+    here.watch.watch(place_name(known), "f" * 40, run_id)
+    renamed = {"repository": "acme/store", "repository_id": 7}
+    assert here.orders.obey(delivery("hurry", verb="say", **renamed)) == "say"
+    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40, id="d-2", **renamed)) == "woken"
+    assert here.orders.obey(delivery("hurry", verb="say", id="d-3", repository_id=8)) == "refused"
 
 
 def test_a_run_that_was_asked_for_by_https_can_not_be_spoken_to_from_github(here: HubWorld) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,9 @@ from sandpiper.models.spec import READ_ONLY_TASKS
 from tests.unit.logic.github.hub_world import OWNER, SPEC
 from tests.unit.logic.world import World
 
+if TYPE_CHECKING:
+    from sandpiper.logic.github.places import Place
+
 
 class Mint:
     def __init__(self, world: World) -> None:
@@ -24,8 +27,8 @@ class Mint:
         self.minter = Minter(world.runs, self)
         self._token = RepositoryToken(token="ghs_x", expires_at=world.clock.now() + timedelta(hours=1))
 
-    def __call__(self, installation_id: int, repository: str, permissions: Any) -> RepositoryToken:
-        self.asked.append((installation_id, repository, permissions))
+    def __call__(self, place: Place, permissions: Any) -> RepositoryToken:
+        self.asked.append((place.installation_id, place.repository, permissions))
         return self._token
 
 

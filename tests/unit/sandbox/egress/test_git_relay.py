@@ -32,7 +32,7 @@ def private(git_server: GitServer) -> GitServer:
 
 @pytest.fixture
 def relayed(backend: str, rooms: Rooms, private: GitServer) -> Iterator[Inside]:
-    relay = GitRelay(private.url("mine"), token=TOKEN)
+    relay = GitRelay(private.url("mine"), token=TOKEN, moved_to=lambda: private.url("renamed"))
     gateway = Gateway(on_refusal=lambda *_: None, git=relay.server)
     wall = put_up_wall(backend, rooms, tools=None, worker_uid=WORKER, gateway=gateway)  # type: ignore[arg-type]
     yield Inside(wall, gateway)
@@ -64,6 +64,12 @@ def test_what_is_pushed_meanwhile_can_be_fetched(relayed: Inside, private: GitSe
     partial_clone(relayed)
     sha = private.push("mine", {"b.txt": "new"}, branch="later")
     assert relayed.shell("cd work && git fetch -q 2>&1; git rev-parse origin/later") == f"{sha}\n"
+
+
+def test_a_repository_that_was_renamed_meanwhile_is_still_read(relayed: Inside, private: GitServer) -> None:
+    partial_clone(relayed)
+    private.rename("mine", "renamed")
+    assert "+two" in relayed.shell("cd work && git log -p --format=%s 2>&1")
 
 
 def test_pushing_is_refused_in_words_and_changes_nothing(relayed: Inside, private: GitServer) -> None:

@@ -19,17 +19,17 @@ class DynamoHeadWatch:
     def __init__(self, dynamodb: DynamoDBClient, *, runs_table: str, clock: Clock) -> None:
         self._dynamodb, self._table, self._clock = dynamodb, runs_table, clock
 
-    def watch(self, repository: str, sha: str, run_id: str) -> None:
+    def watch(self, place: str, sha: str, run_id: str) -> None:
         """By an update: the sandbox may put no rows into this table."""
         expires_at = expiry(self._clock.now(), limits.RUN_DAYS)
         self._dynamodb.update_item(
             TableName=self._table,
-            Key=to_item(watch_key(repository, sha)),
+            Key=to_item(watch_key(place, sha)),
             UpdateExpression="SET run_id = :run_id, expires_at = :expires_at",
             ExpressionAttributeValues=to_item({":run_id": run_id, ":expires_at": expires_at}),
         )
 
-    def watcher(self, repository: str, sha: str) -> str | None:
-        key = to_item(watch_key(repository, sha))
+    def watcher(self, place: str, sha: str) -> str | None:
+        key = to_item(watch_key(place, sha))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

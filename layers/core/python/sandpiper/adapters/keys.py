@@ -57,18 +57,18 @@ def limits_key(scope: Scope) -> dict[str, str]:
     return {"pk": quota_pk(scope), "sk": LIMITS}
 
 
-def topic_key(repository: str, number: int) -> dict[str, str]:
-    """Of an issue or a pull request. Names of repositories are the same in capitals."""
-    return {"pk": f"GITHUB#{repository.lower()}#{number}", "sk": "LATEST"}
+def topic_key(place: str, number: int) -> dict[str, str]:
+    """Of an issue or a pull request."""
+    return {"pk": f"GITHUB#{place}#{number}", "sk": "LATEST"}
 
 
 def month_of(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m")
 
 
-def watch_key(repository: str, sha: str) -> dict[str, str]:
+def watch_key(place: str, sha: str) -> dict[str, str]:
     """Of a commit that a run waits for CI on."""
-    return {"pk": f"ci#{repository.lower()}#{sha}", "sk": "CI"}
+    return {"pk": f"ci#{place}#{sha}", "sk": "CI"}
 
 
 def inbox_sk(n: int) -> str:

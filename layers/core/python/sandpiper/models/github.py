@@ -25,7 +25,8 @@ class GitHubOrigin(Model):
     """A comment (or an issue) that became a run. Holds no secret: tokens are minted when they are needed."""
 
     installation_id: int
-    repository: str  # owner/name
+    repository: str  # owner/name, as it was then
+    repository_id: int | None = None
     number: int  # of the issue or of the pull request
     command: Command
     sender: str

@@ -19,11 +19,11 @@ class FakeHeadWatch:
     def __init__(self) -> None:
         self._runs: dict[tuple[str, str], str] = {}
 
-    def watch(self, repository: str, sha: str, run_id: str) -> None:
-        self._runs[repository.lower(), sha] = run_id
+    def watch(self, place: str, sha: str, run_id: str) -> None:
+        self._runs[place, sha] = run_id
 
-    def watcher(self, repository: str, sha: str) -> str | None:
-        return self._runs.get((repository.lower(), sha))
+    def watcher(self, place: str, sha: str) -> str | None:
+        return self._runs.get((place, sha))
 
 
 class FakeRepositoryTokens:

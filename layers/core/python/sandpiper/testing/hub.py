@@ -9,6 +9,7 @@ from sandpiper import limits
 from sandpiper.adapters import keys
 from sandpiper.errors import GitHubError
 from sandpiper.github_ports import Hold
+from sandpiper.logic.github.places import place_name
 from sandpiper.models.github import Topic
 
 if TYPE_CHECKING:
@@ -65,6 +66,10 @@ class FakeHub:
         self.edits += 1
         self.comments[comment_id] = body
 
+    def comment_text(self, comment_id: int) -> str:
+        self._fail()
+        return self.comments[comment_id]
+
     def find_comment(self, number: int, marker: str) -> int | None:  # noqa: ARG002
         self._fail()
         return next((n for n, body in self.comments.items() if body.startswith(marker)), None)
@@ -84,12 +89,12 @@ class FakeTopics:
     def note(self, run: Run) -> None:
         if run.spec.github is None:
             return
-        key = run.spec.github.repository.lower(), run.spec.github.number
+        key = place_name(run.spec.github), run.spec.github.number
         noted = keys.created_key(run.created_at, run.run_id), run.run_id
         self._latest[key] = max(noted, self._latest.get(key, noted))
 
-    def latest(self, repository: str, number: int) -> str | None:
-        found = self._latest.get((repository.lower(), number))
+    def latest(self, place: str, number: int) -> str | None:
+        found = self._latest.get((place, number))
         return found[1] if found else None
 
 

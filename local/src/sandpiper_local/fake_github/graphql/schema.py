@@ -53,7 +53,8 @@ class Schema:
         }
 
     def _repository(self, owner: str, name: str) -> Node:
-        repository = self._hub.repository(f"{owner}/{name}")
+        full_name = f"{owner}/{name}"
+        repository = self._hub.renamed.get(full_name) or self._hub.repository(full_name)  # as `followRenames` has it
         self._check(repository, "read")
 
         def pull_request(number: int) -> Node:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.errors import GitHubError
+from sandpiper.logic.github.places import place_name
 from sandpiper.models.github import RepositoryToken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sandpiper.logic.github.permissions import Permissions
+    from sandpiper.logic.github.places import Place
     from sandpiper.ports import Clock
 
 _SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
@@ -41,19 +43,17 @@ class GitHubApp:
         self._minting = threading.Lock()
         self.client = GitHubClient(api_url, self._jwt, sleep=sleep)  # as the App itself
 
-    def token(self, installation_id: int, repository: str, permissions: Permissions) -> RepositoryToken:
+    def token(self, place: Place, permissions: Permissions) -> RepositoryToken:
         """One that is good for a while yet. Raises GitHubError."""
-        kind = (installation_id, repository, tuple(sorted(permissions.items())))
+        kind = (place.installation_id, place_name(place), tuple(sorted(permissions.items())))
         with self._minting:
             known = self._known.get(kind)
             if known is None or known.expires_at - self._clock.now() <= _SPARE:
-                known = self._known[kind] = self._mint(installation_id, repository, permissions)
+                known = self._known[kind] = self._mint(place, permissions)
             return known
 
-    def client_for(self, installation_id: int, repository: str, permissions: Permissions) -> GitHubClient:
-        return GitHubClient(
-            self._api_url, lambda: self.token(installation_id, repository, permissions).token, sleep=self._sleep
-        )
+    def client_for(self, place: Place, permissions: Permissions) -> GitHubClient:
+        return GitHubClient(self._api_url, lambda: self.token(place, permissions).token, sleep=self._sleep)
 
     def deliveries(self, limit: int) -> Iterator[Any]:
         """The last webhooks that GitHub has sent; none where there is no App."""
@@ -62,9 +62,12 @@ class GitHubApp:
     def redeliver(self, delivery_id: int) -> None:
         self.client.call("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
 
-    def _mint(self, installation_id: int, repository: str, permissions: Permissions) -> RepositoryToken:
-        body = {"repositories": [repository.partition("/")[2]], "permissions": dict(permissions)}
-        answer = self.client.call("POST", f"/app/installations/{installation_id}/access_tokens", body, repeatable=True)
+    def _mint(self, place: Place, permissions: Permissions) -> RepositoryToken:
+        """By its number: under its name there may be another repository by now."""
+        name = place.repository.partition("/")[2]
+        chosen = {"repository_ids": [place.repository_id]} if place.repository_id else {"repositories": [name]}
+        path = f"/app/installations/{place.installation_id}/access_tokens"
+        answer = self.client.call("POST", path, {**chosen, "permissions": dict(permissions)}, repeatable=True)
         return RepositoryToken(token=answer["token"], expires_at=answer["expires_at"])
 
     def _jwt(self) -> str:

@@ -69,6 +69,9 @@ class RestHub:
     def edit_comment(self, comment_id: int, body: str) -> None:
         self._client.call("PATCH", f"{self._path}/issues/comments/{comment_id}", {"body": body})
 
+    def comment_text(self, comment_id: int) -> str:
+        return str(self._client.call("GET", f"{self._path}/issues/comments/{comment_id}")["body"] or "")
+
     def find_comment(self, number: int, marker: str) -> int | None:
         """Ours only: anybody could write the marker."""
         count = self._client.call("GET", f"{self._path}/issues/{number}")["comments"]

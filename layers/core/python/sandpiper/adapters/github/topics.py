@@ -11,6 +11,7 @@ from sandpiper.adapters import keys
 from sandpiper.adapters.aws import error_code
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.rows import expiry
+from sandpiper.logic.github.places import place_name
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -27,7 +28,7 @@ class DynamoTopics:
             return
         created = keys.created_key(run.created_at, run.run_id)
         row = {
-            **keys.topic_key(run.spec.github.repository, run.spec.github.number),
+            **keys.topic_key(place_name(run.spec.github), run.spec.github.number),
             "run_id": run.run_id,
             "noted": created,
             "expires_at": expiry(run.created_at, limits.RUN_DAYS),
@@ -43,7 +44,7 @@ class DynamoTopics:
             if error_code(error) != "ConditionalCheckFailedException":
                 raise
 
-    def latest(self, repository: str, number: int) -> str | None:
-        key = to_item(keys.topic_key(repository, number))
+    def latest(self, place: str, number: int) -> str | None:
+        key = to_item(keys.topic_key(place, number))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return str(from_item(answer["Item"])["run_id"]) if "Item" in answer else None

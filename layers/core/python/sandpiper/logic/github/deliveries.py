@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from sandpiper import limits
 from sandpiper.errors import BadRequest
 from sandpiper.logic import ids
-from sandpiper.logic.github.grammar import order_of, reply_of
+from sandpiper.logic.github.grammar import Order, order_of, reply_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from sandpiper.logic.github.grammar import Order
 
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say", "checks"]
 Origin = Literal["issue_comment", "review_comment", "review", "issue"]
@@ -38,6 +36,7 @@ class Delivery:
     text: str = ""
     installation_id: int
     repository: str
+    repository_id: int | None = None
     default_branch: str = ""
     sender: str
     number: int = 0
@@ -46,7 +45,9 @@ class Delivery:
     comment_id: int | None = None
     path: str = ""  # of the file that a review comment is about, with its part of the diff
     hunk: str = ""
+    is_reply: bool = False  # to something that it quotes
     run_id: str = ""  # that a reply quotes
+    quoted: str = ""  # by a reply that names no run: ours, or somebody else's words
     head_sha: str = ""  # whose checks are complete
     conclusion: str = ""
 
@@ -115,13 +116,14 @@ def _comment(
     if _is_bot(comment["user"]) or comment.get("performed_via_github_app"):
         return Ignored("written by a bot")
     body = comment["body"] or ""
-    run_id, order = "", order_of(body)
-    if order is None and (reply := reply_of(body)):
-        run_id, order = reply
-    if order is None:
-        return Ignored("no command")
-    said = {"comment_id": comment["id"], "run_id": run_id, **about}
-    return _delivery(delivery_id, payload, order, {**said, "sender": comment["user"]["login"]})
+    said = {"comment_id": comment["id"], "sender": comment["user"]["login"], **about}
+    if order := order_of(body):
+        return _delivery(delivery_id, payload, order, said)
+    reply = reply_of(body)
+    if reply and order_of(reply.text) is None:  # else a command that is shown as part of the quote
+        to = {"run_id": reply.run_id} if reply.run_id else {"quoted": reply.quoted}
+        return _delivery(delivery_id, payload, Order("say", reply.text), said | to | {"is_reply": True})
+    return Ignored("no command")
 
 
 def _issues(delivery_id: str, payload: Mapping[str, Any], triggers: Triggers) -> Delivery | Ignored:
@@ -165,6 +167,7 @@ def _delivery(
         id=delivery_id,
         installation_id=payload["installation"]["id"],
         repository=repository["full_name"],
+        repository_id=repository["id"],
         default_branch=repository["default_branch"],
         **fields,
     )

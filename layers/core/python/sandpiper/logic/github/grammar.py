@@ -6,12 +6,13 @@ there at all. Invisible characters are taken out first, so that the model gets w
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from sandpiper import limits
-from sandpiper.logic.github.markdown import visible
+from sandpiper.logic.github.markdown import cut, visible
 from sandpiper.logic.ids import RUN_ID
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say"]
 
-_COMMAND = re.compile(rf" {{0,3}}/({'|'.join(get_args(Verb))})(?=\s|$|[:,;!](?:\s|$))[:,;!]?[ \t]*(.*)", re.IGNORECASE)
+_COMMAND = re.compile(
+    rf" {{0,3}}/({'|'.join(get_args(Verb))})(?=\s|$|[.:,;!](?:\s|$))[.:,;!]?[ \t]*(.*)", re.IGNORECASE
+)
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _QUOTE = re.compile(r" {0,3}>")
 _PRE = re.compile(r"</?pre\b", re.IGNORECASE)
@@ -34,9 +37,19 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Reply:
+    """What a comment says besides what it quotes. `run_id`: that the quote names, if it does."""
+
+    run_id: str
+    quoted: str
+    text: str
+
+
+@dataclass(frozen=True)
 class _Line:
     text: str
     is_plain: bool  # neither quoted nor code
+    is_quote: bool = False  # marked as one, not only carried on
 
 
 def order_of(comment: str) -> Order | None:
@@ -50,13 +63,23 @@ def order_of(comment: str) -> Order | None:
     return None
 
 
-def reply_of(comment: str) -> tuple[str, Order] | None:
-    """Words under a quote that names a run, as GitHub's "Quote reply" to its status comment makes them."""
+def reply_of(comment: str) -> Reply | None:
+    """A comment that quotes, as GitHub's "Quote reply" makes it, of a whole comment or of what was marked in it."""
     lines = list(_lines(_without_html_comments(visible(comment))))
-    quoted = "\n".join(line.text for line in lines if _QUOTE.match(line.text))
-    said = "\n".join(line.text for line in lines if line.is_plain).strip()
+    quoted = "\n".join(line.text.lstrip("> ") for line in lines if line.is_quote).strip()
+    said = "\n".join(line.text for line in lines if not line.is_quote).strip()
     named = RUN_ID.search(quoted)
-    return (named[0], Order("say", _bounded(said))) if named and said else None
+    return Reply(named[0] if named else "", cut(quoted, limits.GITHUB_ENTRY_CHARS), _bounded(said)) if quoted else None
+
+
+def is_quote_of(quoted: str, comment: str) -> bool:
+    """By the words: what GitHub quotes has lost the markdown that it was written in."""
+    words = _words(quoted)
+    return len(words) >= limits.GITHUB_QUOTE_CHARS and words in _words(_without_html_comments(visible(comment)))
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", html.unescape(text).casefold()))
 
 
 def as_seen(text: str) -> str:
@@ -78,7 +101,7 @@ def _lines(text: str) -> Iterator[_Line]:
             fence = opening[1]
         was_in_pre, in_pre = in_pre, _is_open(line, in_pre)
         plain = not (fence or in_quote or was_in_pre or in_pre or line.startswith(("    ", "\t")))
-        yield _Line(line, is_plain=plain)
+        yield _Line(line, is_plain=plain, is_quote=in_quote and bool(_QUOTE.match(line)))
 
 
 def _closes(line: str, fence: str) -> bool:

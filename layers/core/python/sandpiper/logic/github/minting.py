@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandpiper.logic.github.permissions import Permissions
+    from sandpiper.logic.github.places import Place
     from sandpiper.models.github import RepositoryToken
     from sandpiper.ports import Runs
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Minter:
     runs: Runs
-    mint: Callable[[int, str, Permissions], RepositoryToken]
+    mint: Callable[[Place, Permissions], RepositoryToken]
 
     def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
         """Raises NotFound, Fenced, GitHubError."""
@@ -31,5 +32,4 @@ class Minter:
             raise Fenced(f"Attempt {attempt} of {run_id} is over.")
         if run.spec.github is None:
             return None
-        origin = run.spec.github
-        return self.mint(origin.installation_id, origin.repository, permissions_for(run.spec.type))
+        return self.mint(run.spec.github, permissions_for(run.spec.type))

@@ -20,6 +20,8 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
 from sandpiper.logic.github.deliveries import STARTING, owner_of, run_id_of
+from sandpiper.logic.github.grammar import is_quote_of
+from sandpiper.logic.github.places import place_name
 from sandpiper.logic.github.specs import refusal, spec_of
 from sandpiper.models.identity import Identity
 
@@ -29,19 +31,21 @@ if TYPE_CHECKING:
     from sandpiper.github_ports import HeadWatch, Holds, Hub, Topics
     from sandpiper.logic.control import Controls
     from sandpiper.logic.github.deliveries import Delivery
+    from sandpiper.logic.github.places import Place
     from sandpiper.logic.repos import RepoRules
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
     from sandpiper.models.run import Run
     from sandpiper.ports import Runs
 
+_NOBODY = "There is no run here that this could be meant for; `/implement`, `/fix`, `/review` and `/test` start one."
 _APPROVAL_ID = re.compile(r"ap-\w+")
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 
 @dataclass(frozen=True)
 class Orders:
-    hub_of: Callable[[int, str], Hub]
+    hub_of: Callable[[Place], Hub]
     runs: Runs
     starter: Starter
     controls: Controls
@@ -65,14 +69,23 @@ class Orders:
             self.holds.release(hold, done=done)
 
     def _obey(self, delivery: Delivery) -> str:
-        hub = self.hub_of(delivery.installation_id, delivery.repository)
+        hub = self.hub_of(delivery)
         if delivery.verb == "checks":
             return self._wake(delivery, hub)
+        if delivery.quoted and not self._is_to_us(delivery, hub):
+            return "not to us"
         if not hub.may_write(delivery.sender):
             # No words: whoever may not write here could have us write as much as they like.
             hub.react(delivery, _REFUSED)
             return "refused"
         return self._start(delivery, hub) if delivery.verb in STARTING else self._steer(delivery, hub)
+
+    def _is_to_us(self, delivery: Delivery, hub: Hub) -> bool:
+        """People quote each other all day: only what the status comment of a run at work says is ours."""
+        run = self._run_here(delivery)
+        if run is None or run.is_terminal or run.status_comment_id is None:
+            return False
+        return is_quote_of(delivery.quoted, hub.comment_text(run.status_comment_id))
 
     def _start(self, delivery: Delivery, hub: Hub) -> str:
         hub.react(delivery, _SEEN)
@@ -109,7 +122,7 @@ class Orders:
     def _steer(self, delivery: Delivery, hub: Hub) -> str:
         run = self._run_here(delivery)
         if run is None:
-            return self._refuse(delivery, hub, "There is no run here that this could be meant for.")
+            return self._refuse(delivery, hub, _NOBODY)
         try:
             self._pass_on(delivery, run)
         except (Conflict, NotFound) as error:
@@ -120,14 +133,14 @@ class Orders:
 
     def _run_here(self, delivery: Delivery) -> Run | None:
         """A run that a reply names counts only where it belongs."""
-        run_id = delivery.run_id or self.topics.latest(delivery.repository, delivery.number)
+        run_id = delivery.run_id or self.topics.latest(place_name(delivery), delivery.number)
         try:
             run = self.runs.get(run_id) if run_id else None
         except NotFound:
             return None
         origin = run.spec.github if run else None
-        here = (delivery.repository.lower(), delivery.number)
-        return run if origin and (origin.repository.lower(), origin.number) == here else None
+        here = (place_name(delivery), delivery.number)
+        return run if origin and (place_name(origin), origin.number) == here else None
 
     def _pass_on(self, delivery: Delivery, run: Run) -> None:
         identity = Identity(user=owner_of(delivery.sender), acts_for=run.owner)
@@ -136,7 +149,7 @@ class Orders:
                 self.controls.cancel(run.run_id, identity)
             case "say":
                 text = delivery.text[: limits.MAX_MESSAGE_CHARS]
-                self.controls.say(run.run_id, _required(text, "say"), identity, key=delivery.id)
+                self.controls.say(run.run_id, _required(text, delivery), identity, key=delivery.id)
             case "approve":
                 approval_id, _ = _approval(run, delivery.text)
                 self.controls.answer(run.run_id, approval_id, Answer("approve"), identity)
@@ -145,7 +158,7 @@ class Orders:
                 self.controls.answer(run.run_id, approval_id, Answer("reject", note or None), identity)
 
     def _wake(self, delivery: Delivery, hub: Hub) -> str:
-        run_id = self.watch.watcher(delivery.repository, delivery.head_sha)
+        run_id = self.watch.watcher(place_name(delivery), delivery.head_sha)
         if run_id is None or not hub.checks_are_complete(delivery.head_sha):
             return "nobody waits"
         return "woken" if self.controls.ci_completed(run_id, key=delivery.id) else "nobody waits"
@@ -166,7 +179,8 @@ def _approval(run: Run, text: str) -> tuple[str, str]:
     return named[0] if named else run.approval.id, note
 
 
-def _required(text: str, verb: str) -> str:
+def _required(text: str, delivery: Delivery) -> str:
     if not text:
-        raise Conflict(f"`/{verb}` needs words behind it.")
+        quotes = "Your reply only quotes me: write your answer below the quote."
+        raise Conflict(quotes if delivery.is_reply else "`/say` needs words behind it.")
     return text

@@ -79,6 +79,7 @@ def _origin(command: Command, delivery: Delivery, pull: PullRequest | None) -> G
     return GitHubOrigin(
         installation_id=delivery.installation_id,
         repository=delivery.repository,
+        repository_id=delivery.repository_id,
         number=delivery.number,
         command=command,
         sender=delivery.sender,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandpiper.github_ports import Holds, Hub
+    from sandpiper.logic.github.places import Place
     from sandpiper.models.github import GitHubOrigin
     from sandpiper.models.run import Run
     from sandpiper.ports import Blobs, Clock, Runs
@@ -29,7 +30,7 @@ _LOOKS = 3
 
 @dataclass(frozen=True)
 class Teller:
-    hub_of: Callable[[int, str], Hub]
+    hub_of: Callable[[Place], Hub]
     runs: Runs
     blobs: Blobs
     holds: Holds
@@ -55,7 +56,7 @@ class Teller:
 
     def _try_to_show(self, run: Run, origin: GitHubOrigin, *, again: bool) -> None:
         try:
-            self._show(run, origin, self.hub_of(origin.installation_id, origin.repository), again=again)
+            self._show(run, origin, self.hub_of(origin), again=again)
         except GitHubError as error:
             if error.retryable:
                 raise

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from sandbox_task.isolation import uid
 from sandbox_task.isolation.choose import put_up_wall
-from sandbox_task.isolation.egress.gateway import guard
+from sandbox_task.isolation.egress.gateway import Passage, guard
 from sandbox_task.isolation.egress.policy import make_policy
 from sandbox_task.isolation.egress.proxy import Proxy
 from sandbox_task.isolation.launch import open_rooms
@@ -60,7 +60,7 @@ def _throughput(report: Report) -> None:
 
 def _commands(report: Report) -> None:
     """Backend `uid`: with filter and broker, and with neither."""
-    with _wall(guard) as guarded, _wall(lambda _doors: "") as open_one:
+    with _wall(guard) as guarded, _wall(lambda _doors, env: Passage(env)) as open_one:
         times: dict[str, list[float]] = {"guarded": [], "open": []}
         for _ in range(COMMANDS):
             for name, wall in (("guarded", guarded), ("open", open_one)):
@@ -128,7 +128,7 @@ def _process(serve: Callable[..., None], *arguments: int) -> Iterator[int]:
 
 
 @contextmanager
-def _wall(before: Callable[[list[int]], str]) -> Iterator[Wall]:
+def _wall(before: Callable[[list[int], dict[str, str]], Passage]) -> Iterator[Wall]:
     root = Path(tempfile.mkdtemp(prefix="sandpiper-bench-"))
     root.chmod(0o711)
     with patch.object(uid, "guard", before):

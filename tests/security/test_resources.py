@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from sandbox_task.isolation.bounds.bounded_wall import BoundedWall
 from sandbox_task.isolation.bounds.disk import Disk
+from sandbox_task.isolation.bounds.memory import Memory, memory_left
 from sandbox_task.isolation.wall import WallError
 from sandpiper import limits
 from tests.security.attacks import Attack, attempt, must_work, python
@@ -150,7 +152,8 @@ def test_a_fork_bomb_is_ended_with_all_that_it_has_become(wall: Wall, nap: str) 
 @pytest.fixture
 def tight(wall: Wall, rooms: Rooms) -> Iterator[Wall]:
     """The same wall with little room, and without the end of the one that it is built upon."""
-    bounded = BoundedWall(wall, Disk([rooms.workspace], quota=96 * MIB, reserve=0), output_bytes=MIB)
+    disk, memory = Disk([rooms.workspace], quota=96 * MIB, reserve=0), Memory(reserve=memory_left() - 256 * MIB)
+    bounded = BoundedWall(wall, disk, memory, output_bytes=MIB)
     yield bounded
     bounded._closed.set()
 
@@ -174,12 +177,40 @@ def test_who_fills_the_disk_is_ended_in_words_and_the_run_goes_on(
     tight.write_file("more", b"x")
 
 
-def test_a_log_without_end_is_cut_and_the_command_goes_on(tight: Wall) -> None:
-    said = bytearray()
-    done = tight.run("head -c 50M /dev/zero | tr '\\0' x; exit 3", timeout=60, on_output=said.extend)
+# Eight of 160 MiB: no limit of one process would notice
+HOGS = Attack(
+    "memory without end",
+    python("""
+    import time
+    for _ in range(8):
+        if os.fork() == 0:
+            held = bytearray(160 << 20)
+            held[::4096] = b"x" * len(held[::4096])
+            time.sleep(2)
+            os._exit(0)
+    if not any(os.wait()[1] for _ in range(8)):
+        fired()
+    """),
+)
+
+
+def test_who_takes_all_memory_is_ended_in_words_and_the_run_goes_on(tight: Wall, planted: dict[str, str]) -> None:
+    outcome = attempt(tight, HOGS, planted)
+    assert not outcome.succeeded
+    assert "Memory is nearly used up" in outcome.output
+    assert tight.run("true", timeout=20, on_output=lambda _: None).succeeded
+
+
+def test_memory_can_be_taken_as_long_as_there_is_enough(wall: Wall, planted: dict[str, str]) -> None:
+    must_work(attempt(wall, HOGS, planted), HOGS)
+
+
+def test_two_gigabytes_of_output_are_cut_and_cost_the_supervisor_no_memory(tight: Wall) -> None:
+    said, held = bytearray(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done = tight.run("yes | head -c 2G; exit 3", timeout=60, on_output=said.extend)
     assert done.exit_code == 3
-    assert MIB < len(said) < MIB + 100
     assert said.endswith(b"[Output beyond 1 MiB is dropped.]\n")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < 64 * 1024
 
 
 def test_a_memory_file_system_has_an_end(wall: Wall) -> None:

@@ -60,7 +60,7 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
         *("--bind", str(rooms.workspace), WORKSPACE),
         *("--chdir", WORKSPACE, "--"),
         *(drop_to(uid) if as_root else ()),
-        *confined_executor(str(own_python()), confined, own_namespace=True, before=passage.before),
+        *confined_executor(own_python(), confined, passage, own_namespace=True),
     ]
     env = {**worker_environment(home=HOME, temporary=confined.temporary, tools=tools), **passage.env}
     return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True, take_over=passage.take_over)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sandbox_task.isolation import bwrap, uid
 from sandbox_task.isolation.bounds.bounded_wall import BoundedWall
 from sandbox_task.isolation.bounds.disk import Disk
+from sandbox_task.isolation.bounds.memory import Memory
 from sandbox_task.isolation.executor_wall import ExecutorWall
 from sandbox_task.isolation.launch import Launch, Rooms
 from sandbox_task.isolation.wall import Wall, WallError
@@ -36,7 +37,7 @@ def put_up_wall(
         except WallError as error:
             reasons.append(f"{name}: {error}")
         else:
-            return BoundedWall(wall, _disk(rooms))
+            return BoundedWall(wall, _disk(rooms), Memory(reserve=limits.WALL_MEMORY_RESERVE_BYTES))
     raise RunError(
         "internal_error",
         "Commands can't be isolated here, so nothing was run. Install bubblewrap and util-linux, or start the sandbox "

@@ -22,7 +22,6 @@ import stat
 import struct
 import sys
 import time
-from typing import IO, TYPE_CHECKING, Any
 
 from sandbox_task.isolation.confinement.inside import standing
 from sandbox_task.isolation.keeper import hand_over, new_keeper, words
@@ -37,8 +36,10 @@ from sandbox_task.isolation.processes import (
     signal_all,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import IO, Any
 
 KILL_ROUNDS = 500
 FREEZE_ROUNDS = 100
@@ -274,7 +275,3 @@ def main() -> None:
     adopt_orphans()
     close_to_others()
     Executor(sock, own_namespace=sys.argv[1] == "namespace").serve()
-
-
-if __name__ == "__main__":
-    main()

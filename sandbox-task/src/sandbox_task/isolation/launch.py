@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_task.isolation import executor, keeper, processes, terminal
+from sandbox_task.isolation import executor, keeper, processes, record, terminal
+from sandbox_task.isolation.carrying import carried
 from sandbox_task.isolation.confinement import inside
-from sandbox_task.isolation.text import as_text, as_text_for_later
 from sandbox_task.isolation.wall import WallError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandbox_task.isolation.confinement.plan import Confinement
+    from sandbox_task.isolation.egress.gateway import Passage
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,20 @@ def drop_to(worker_uid: int) -> list[str]:
     ]
 
 
-def confined_executor(python: str, confinement: Confinement, *, own_namespace: bool, before: str) -> list[str]:
-    """`before` is run ahead of the confinement, which holds for what comes after it only."""
-    source = _executor_source(confinement, before)
-    return [python, "-I", "-S", "-c", source, "namespace" if own_namespace else "shared"]
-
-
-def _executor_source(confinement: Confinement, before: str) -> str:
-    """The executor as one text: B can't be expected to be able to read our files."""
-    confine = f"{as_text(inside)}module.confine({confinement.as_data()!r})\n"
-    run = Path(executor.__file__).read_text(encoding="utf-8")
-    return f"{as_text_for_later(terminal)}{as_text(processes, keeper)}{before}{confine}exec({run!r})"
+def confined_executor(python: Path, confinement: Confinement, passage: Passage, *, own_namespace: bool) -> list[str]:
+    """What the passage needs comes ahead of the confinement, which holds for what comes after it only."""
+    modules = (record, processes, keeper, terminal, inside, executor, *passage.modules)
+    source = [
+        carried(modules, compiled=python == own_python()),
+        f"import {passage.modules[0].__name__} as passage" if passage.modules else "",
+        f"ready = {passage.before}",
+        f"from {inside.__name__} import confine",
+        f"from {executor.__name__} import main",
+        "ready and ready()",
+        f"confine({confinement.as_data()!r})",
+        "main()",
+    ]
+    return [str(python), "-I", "-S", "-c", "\n".join(source), "namespace" if own_namespace else "shared"]
 
 
 def needed_places(tools: Path | None) -> set[Path]:

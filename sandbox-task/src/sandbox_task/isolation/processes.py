@@ -9,8 +9,10 @@ import contextlib
 import ctypes
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox_task.isolation.record import Record
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,7 +27,7 @@ CLONE_VFORK = 0x4000
 LIBC = ctypes.CDLL(None)
 
 
-class Process(NamedTuple):
+class Process(Record):
     pid: int
     parent: int
     group: int

@@ -10,9 +10,15 @@ import fcntl
 import os
 import select
 import struct
+import subprocess
 import termios
 import time
-from typing import NamedTuple
+
+from sandbox_task.isolation.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CHUNK = 1 << 16
 LET_GO_SECONDS = 0.05  # until it is looked again whether a command that has let go of its terminal has taken it again
@@ -27,12 +33,27 @@ def open_terminal(rows: int, columns: int) -> tuple[int, int]:
     return leader, follower
 
 
+def spawn_at(follower: int, message: dict[str, Any]) -> int:
+    child = subprocess.Popen(
+        message["argv"],
+        cwd=message["cwd"],
+        env=message["env"],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+        preexec_fn=take_terminal,  # noqa: PLW1509 - there are no threads here
+    )
+    child.returncode = 0  # waited for by `Started`, never by Popen
+    return child.pid
+
+
 def take_terminal() -> None:
     """In the command's process, once it leads a session: what is its input becomes the session's terminal."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-class Attendant(NamedTuple):
+class Attendant(Record):
     """A process that moves bytes between a terminal and A's pipes. It listens to `line`: any word is Ctrl-C."""
 
     pid: int

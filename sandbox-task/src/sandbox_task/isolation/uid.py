@@ -7,11 +7,12 @@ capabilities that `privileges` keeps.
 
 from __future__ import annotations
 
-import subprocess
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandbox_task.isolation.confinement import plan as confinement
-from sandbox_task.isolation.egress.gateway import Passage, guard
+from sandbox_task.isolation.egress.gateway import guard
 from sandbox_task.isolation.launch import (
     Launch,
     Rooms,
@@ -24,27 +25,27 @@ from sandbox_task.isolation.launch import (
 from sandbox_task.isolation.wall import WallError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sandbox_task.isolation.egress.gateway import Gateway
 
 
 def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway | None) -> Launch:
-    passage = gateway.on_loopback() if gateway else Passage(before=guard([]))
+    passage = gateway.on_loopback() if gateway else guard([], {})
     become = drop_to(worker_uid)
     confined = confinement.in_shared_files(workspace=rooms.workspace, home=rooms.home, needed=needed_places(tools))
-    executor = confined_executor(_python_for(become), confined, own_namespace=False, before=passage.before)
-    argv = [*become, *executor]
+    argv = [*become, *confined_executor(_python_for_others(), confined, passage, own_namespace=False)]
     environment = worker_environment(home=str(rooms.home), temporary=confined.temporary, tools=tools)
     env = {**environment, **passage.env}
     end_worker = (*become, "/bin/sh", "-c", "kill -9 -1")
     return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False, end_worker=end_worker)
 
 
-def _python_for(become: list[str]) -> str:
+def _python_for_others() -> Path:
     """An interpreter that B may execute: A's own may lie in a home directory that is closed to B."""
-    for candidate in (str(own_python()), "/usr/local/bin/python3", "/usr/bin/python3"):
-        probe = [*become, candidate, "-I", "-S", "-c", ""]
-        if subprocess.run(probe, capture_output=True, check=False, cwd="/", env={}).returncode == 0:
+    for candidate in (own_python(), Path("/usr/local/bin/python3"), Path("/usr/bin/python3")):
+        if candidate.exists() and all(_is_open(place) for place in (candidate, candidate.resolve())):
             return candidate
-    raise WallError("the supervisor may not become the worker's user id, or that user finds no Python")
+    raise WallError("the worker's user finds no Python")
+
+
+def _is_open(program: Path) -> bool:
+    return all(place.stat().st_mode & stat.S_IXOTH for place in (program, *program.parents))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +13,14 @@ import pytest
 
 from sandbox_task.isolation import uid
 from sandbox_task.isolation.choose import put_up_wall
-from sandbox_task.isolation.egress import notifications, socket_filter
 from sandbox_task.isolation.egress.gateway import guard
-from sandbox_task.isolation.text import as_text
 from sandpiper.errors import RunError
 from tests.unit.sandbox.egress.origin import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sandbox_task.isolation.egress.gateway import Passage
     from sandbox_task.isolation.launch import Rooms
     from tests.unit.sandbox.egress.conftest import Inside
     from tests.unit.sandbox.egress.origin import Origin
@@ -324,7 +324,11 @@ def test_many_connections_at_once_all_arrive(inside: Inside, origin: Origin) -> 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_a_kernel_that_can_not_close_the_network_gets_no_wall(rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second listener for the same process is what every kernel refuses."""
-    occupied = f"{as_text(socket_filter, notifications)}from {notifications.__name__} import install\ninstall()\n"
-    monkeypatch.setattr(uid, "guard", lambda doors: occupied + guard(doors))
+
+    def occupied(doors: list[int], env: dict[str, str]) -> Passage:
+        passage = guard(doors, env)
+        return replace(passage, before=f"passage.install() and {passage.before}")
+
+    monkeypatch.setattr(uid, "guard", occupied)
     with pytest.raises(RunError, match="the kernel can't close the network to commands"):
         put_up_wall("uid", rooms, tools=None, worker_uid=10002)

@@ -1,4 +1,4 @@
-"""A wall whose commands are ended when they use up the disk, and cut short when they talk without end."""
+"""A wall whose commands are ended when they use up the disk or the memory, and cut short when they talk without end."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from sandbox_task.isolation.bounds.disk import Disk
+    from sandbox_task.isolation.bounds.memory import Memory
 
 
 class BoundedWall:
-    def __init__(self, wall: Wall, disk: Disk, *, output_bytes: int = limits.COMMAND_OUTPUT_BYTES) -> None:
+    def __init__(
+        self, wall: Wall, disk: Disk, memory: Memory, *, output_bytes: int = limits.COMMAND_OUTPUT_BYTES
+    ) -> None:
         self.backend, self.walls, self.workspace = wall.backend, wall.walls, wall.workspace
         self._wall, self._disk, self._output_bytes = wall, disk, output_bytes
         self._endings: list[str] = []
         self._closed = threading.Event()
-        threading.Thread(target=self._watch, name="disk", daemon=True).start()
+        for bound, seconds in ((disk, limits.WALL_DISK_LOOK_SECONDS), (memory, limits.WALL_MEMORY_LOOK_SECONDS)):
+            threading.Thread(target=self._watch, args=(bound, seconds), name="bounds", daemon=True).start()
 
     def run(
         self,
@@ -79,9 +83,9 @@ class BoundedWall:
         self._closed.set()
         self._wall.close()
 
-    def _watch(self) -> None:
-        while not self._closed.wait(limits.WALL_DISK_LOOK_SECONDS):
-            if complaint := self._disk.complaint():
+    def _watch(self, bound: Disk | Memory, seconds: float) -> None:
+        while not self._closed.wait(seconds):
+            if complaint := bound.complaint():
                 self._endings.append(complaint)
                 self._wall.end_all()
 

@@ -12,10 +12,11 @@ import base64
 import ctypes
 import os
 import resource
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2

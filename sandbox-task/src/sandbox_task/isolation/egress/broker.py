@@ -15,31 +15,24 @@ from __future__ import annotations
 import errno
 import os
 import select
-import signal
 import socket
-import sys
 from collections import deque
-from typing import NamedTuple, NoReturn
 
 from sandbox_task.isolation.egress.connecting import Denied, begin, find_way, name_of
 from sandbox_task.isolation.egress.notifications import (
-    LIBC,
     Notification,
     answer,
-    install,
     is_valid,
     receive,
     replace_descriptor,
 )
-from sandbox_task.isolation.egress.socket_filter import Unsupported
-from sandbox_task.isolation.processes import close_to_others, knows_scopes, scope_signals, signal_all
+from sandbox_task.isolation.record import Record
 
-_PR_SET_PDEATHSIG = 1
 _ADDRESS_BYTES = 128
 _REMEMBERED = 4096
 
 
-class Dialling(NamedTuple):
+class Dialling(Record):
     notification: Notification
     ours: socket.socket
     close_on_exec: bool
@@ -133,45 +126,3 @@ def copy_address(notification: Notification) -> bytes:
 def flags_of(task: int, fd: int) -> int:
     with open(f"/proc/{task}/fdinfo/{fd}", encoding="ascii") as file:
         return next(int(line.split()[1], 8) for line in file if line.startswith("flags:"))
-
-
-def stand_guard(doors: frozenset[int]) -> None:
-    """Returns in a child, for which and for whose children the network is closed but for `doors`."""
-    ours, theirs = socket.socketpair()
-    if knows_scopes():
-        scope_signals()
-    child = os.fork()
-    if child == 0:
-        ours.close()
-        become_filtered(theirs)
-        return
-    theirs.close()
-    guard(child, ours, doors)
-
-
-def become_filtered(line: socket.socket) -> None:
-    LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    try:
-        listener = install()
-    except Unsupported as error:
-        sys.exit(str(error))
-    with line:
-        socket.send_fds(line, [b"l"], [listener])
-        os.close(listener)  # who holds it decides
-        if not line.recv(1):
-            sys.exit("the broker of the network did not start")
-
-
-def guard(child: int, line: socket.socket, doors: frozenset[int]) -> NoReturn:
-    try:
-        close_to_others()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the executor's line to A is not ours
-        said, fds, _, _ = socket.recv_fds(line, 1, 1)
-        if said:
-            line.sendall(b"g")
-            line.close()
-            Broker(fds[0], doors).serve(child)
-    finally:
-        if knows_scopes():
-            signal_all(signal.SIGKILL)  # an executor that was killed leaves others behind
-        os._exit(0)

@@ -13,12 +13,14 @@ import os
 import socket
 import stat
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sandbox_task.isolation.egress.listeners import listeners
+from sandbox_task.isolation.record import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import Any
 
 _MAPPED = b"\0" * 10 + b"\xff\xff"
 _ANY4, _ANY6, _LOOPBACK6 = b"\0" * 4, b"\0" * 16, b"\0" * 15 + b"\1"
@@ -31,7 +33,7 @@ class Denied(Exception):
         self.number = number
 
 
-class Way(NamedTuple):
+class Way(Record):
     family: int
     target: Any
 

@@ -9,15 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_task.isolation.egress import broker, connecting, handover, listeners, notifications, socket_filter
+from sandbox_task.isolation.egress import (
+    broker,
+    connecting,
+    guarding,
+    handover,
+    listeners,
+    notifications,
+    socket_filter,
+)
 from sandbox_task.isolation.egress.policy import Policy
 from sandbox_task.isolation.egress.proxy import Proxy, Refused, look_up
-from sandbox_task.isolation.text import as_text
 from sandbox_task.isolation.wall import WallError
 from sandpiper import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
     from sandbox_task.isolation.egress.server import Server
 
@@ -32,11 +40,13 @@ _CERTIFICATE_VARIABLES = (
 
 @dataclass(frozen=True)
 class Passage:
-    """What a backend needs to know. `before` is run by B's interpreter ahead of the executor; `take_over` takes from
-    the executor's socket what comes there ahead of its first words. Raises WallError."""
+    """What a backend needs to know. `before` is a call that B's interpreter makes ahead of the executor, and what it
+    returns, if anything, is called when that is ready; `passage` is the first of `modules`, which need each other.
+    `take_over` takes from the executor's socket what comes there ahead of its first words. Raises WallError."""
 
     env: dict[str, str] = field(default_factory=dict)
-    before: str = ""
+    before: str = "None"
+    modules: tuple[ModuleType, ...] = ()
     take_over: Callable[[socket.socket], None] | None = None
 
 
@@ -82,15 +92,15 @@ class Gateway:
         """For a wall with a network of its own."""
         doors = (PROXY_DOOR, GIT_DOOR)[: len(self._servers)]
         self.git_port = dict(enumerate(doors)).get(1)
-        before = f"{as_text(handover)}from {handover.__name__} import hand_over\nhand_over({doors!r})\n"
-        return Passage(proxy_environment(PROXY_DOOR), before, self._take_over)
+        before = f"passage.hand_over({doors!r})"
+        return Passage(proxy_environment(PROXY_DOOR), before, (handover,), self._take_over)
 
     def on_loopback(self) -> Passage:
         """For a wall that shares this machine's network: the broker lets B through to these doors."""
         self._replace([socket.create_server((_LOOPBACK, 0), backlog=128) for _ in self._servers])
         doors = [listener.getsockname()[1] for _, listener in self._held]
         self.git_port = dict(enumerate(doors)).get(1)
-        return Passage(proxy_environment(doors[0]), guard(doors))
+        return guard(doors, proxy_environment(doors[0]))
 
     def close(self) -> None:
         for server in self._servers:
@@ -121,10 +131,10 @@ def _settle(future: Future[Policy], find: Callable[[], Policy]) -> None:
         future.set_exception(error)
 
 
-def guard(doors: list[int]) -> str:
-    """Closes the network of this machine to B but for these ports of loopback. To be run ahead of the executor."""
-    modules = as_text(socket_filter, notifications, listeners, connecting, broker)
-    return f"{modules}from {broker.__name__} import stand_guard\nstand_guard(frozenset({sorted(doors)!r}))\n"
+def guard(doors: list[int], env: dict[str, str]) -> Passage:
+    """Closes the network of this machine to B but for these ports of loopback."""
+    modules = (guarding, socket_filter, notifications, listeners, connecting, broker)
+    return Passage(env, f"passage.stand_guard(frozenset({sorted(doors)!r}))", modules)
 
 
 def proxy_environment(port: int) -> dict[str, str]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox_task.isolation.record import Record
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,7 +25,7 @@ _HEADER = struct.Struct("=IHHII")
 _OWNER_AT = 64  # in a row, after the header
 
 
-class Listener(NamedTuple):
+class Listener(Record):
     address: bytes
     owner: int
 

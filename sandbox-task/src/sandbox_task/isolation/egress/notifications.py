@@ -10,9 +10,9 @@ import ctypes
 import fcntl
 import os
 import struct
-from typing import NamedTuple
 
 from sandbox_task.isolation.egress.socket_filter import Unsupported, calls, program
+from sandbox_task.isolation.record import Record
 
 _PR_SET_NO_NEW_PRIVS = 38
 _SET_MODE_FILTER = 1
@@ -27,7 +27,7 @@ class Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
-class Notification(NamedTuple):
+class Notification(Record):
     """A call that waits. `task` is the thread that made it."""
 
     number: int

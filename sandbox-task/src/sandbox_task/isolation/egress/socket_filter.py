@@ -12,8 +12,10 @@ import errno
 import os
 import socket
 import struct
-from typing import TYPE_CHECKING, NamedTuple
 
+from sandbox_task.isolation.record import Record
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -28,7 +30,7 @@ _ROUTE = 0
 _X32 = 0x40000000  # another numbering of the same calls on x86_64
 
 
-class Calls(NamedTuple):
+class Calls(Record):
     architecture: int
     seccomp: int
     connect: int

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.session import get_session
-
+from sandbox_task.agent.tools.toolbox import describe_all
 from sandbox_task.isolation.launch import open_rooms
 from sandbox_task.model.anthropic import import_early
 from sandbox_task.model.factory import models_for
@@ -38,7 +37,10 @@ if TYPE_CHECKING:
     from sandpiper.github_ports import RepositoryTokens
     from sandpiper.ports import Clock
 
-build_all()  # when this is imported: whoever keeps a process ready has it done before the task comes
+# when this is imported: whoever keeps a process ready has it done before the task comes
+build_all()
+describe_all()
+aws.read_early("dynamodb", "s3", "kms", "stepfunctions", "lambda")
 
 
 def main() -> int:
@@ -59,7 +61,7 @@ def _supervisor(settings: Settings, root: Path, stop: Stop) -> Supervisor:
         open_rooms(root, settings.worker_uid),
         stop,
         make_models=lambda name: models_for(name, settings),
-        known_secrets=_own_credentials(),
+        known_secrets=aws.own_credentials(),  # so that they can be hidden wherever they turn up
     )
 
 
@@ -97,15 +99,6 @@ def _tokens(settings: Settings, clock: Clock) -> RepositoryTokens | None:
         return None
     functions = aws.client("lambda", read_seconds=limits.GITHUB_MINTING_SECONDS)
     return LambdaRepositoryTokens(functions, function=settings.github_function, clock=clock)
-
-
-def _own_credentials() -> list[str]:
-    """What the SDK signs with, so that it can be hidden wherever it turns up."""
-    credentials = get_session().get_credentials()
-    if credentials is None:
-        return []
-    frozen = credentials.get_frozen_credentials()
-    return [value for value in (frozen.access_key, frozen.secret_key, frozen.token) if value]
 
 
 def _stop_on_sigterm(stop: Stop) -> None:

@@ -52,7 +52,7 @@ class Settings:
     module: str = "sandbox_task"
     preloaded: tuple[str, ...] = (
         "sandbox_task.__main__",
-        *("anthropic", "httpcore2", "opentelemetry.propagate"),  # with what it imports at its first request
+        *("sandbox_task.model.sdk", "httpcore2", "opentelemetry.propagate"),  # what it imports at its first request
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.model import catalogue, failures
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def import_early() -> threading.Thread:
     """The SDK takes a second or more to import: begin while the repository is cloned."""
-    thread = threading.Thread(target=__import__, args=("anthropic",), name="import-anthropic", daemon=True)
+    thread = threading.Thread(target=import_module, args=("sandbox_task.model.sdk",), name="import-sdk", daemon=True)
     thread.start()
     return thread
 

@@ -68,6 +68,25 @@ def client(
         return _client(service, endpoint_url, read_seconds, attempts)
 
 
+def read_early(*services: str) -> None:
+    """What botocore has to know of these services: reading it is most of what making their clients takes."""
+    loader = _session().get_component("data_loader")
+    for service in services:
+        for kind in ("service-2", "endpoint-rule-set-1"):
+            loader.load_service_model(service, kind)
+    for name in ("partitions", "endpoints", "sdk-default-configuration", "_retry"):
+        loader.load_data(name)
+
+
+def own_credentials() -> list[str]:
+    """What requests are signed with."""
+    credentials = _session().get_credentials()
+    if credentials is None:
+        return []
+    frozen = credentials.get_frozen_credentials()
+    return [value for value in (frozen.access_key, frozen.secret_key, frozen.token) if value]
+
+
 def error_code(error: Exception) -> str:
     """The service's own name for what went wrong ("" for an error that no service sent)."""
     response = getattr(error, "response", {})

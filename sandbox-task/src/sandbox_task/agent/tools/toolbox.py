@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -184,9 +185,19 @@ def _parse(tool: Tool[Any], raw: dict[str, Any]) -> Arguments:
     return parsed
 
 
+def describe_all() -> None:
+    """What the model is told of arguments, for all tools that have been imported: to be done ahead of the work."""
+    for arguments in Arguments.__subclasses__():
+        _parameters(arguments)
+
+
 def _spec(tool: Tool[Any]) -> ToolSpec:
-    schema = tool.arguments.model_json_schema()
-    return ToolSpec(name=tool.name, description=tool.description, parameters=_without_titles(schema))
+    return ToolSpec(name=tool.name, description=tool.description, parameters=_parameters(tool.arguments))
+
+
+@functools.cache
+def _parameters(arguments: type[Arguments]) -> Any:
+    return _without_titles(arguments.model_json_schema())
 
 
 def _without_titles(schema: Any) -> Any:

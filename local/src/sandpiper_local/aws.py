@@ -16,6 +16,7 @@ import boto3
 from botocore.config import Config
 
 from sandpiper_local import paths
+from sandpiper_local.ecs_agent import bell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,6 +87,7 @@ class EmbeddedAws:
             "AWS_ACCESS_KEY_ID": self.access_key_id,
             "AWS_SECRET_ACCESS_KEY": self.secret_access_key,
             "SANDPIPER_LAYERS": str(paths.LAYERS),
+            "SANDPIPER_ECS_BELL": str(scratch / bell.NAME),
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
             "LOG_LEVEL": "WARNING",

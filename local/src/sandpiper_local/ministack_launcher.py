@@ -1,4 +1,4 @@
-"""Starts ministack, with two of its ways mended.
+"""Starts ministack, with three of its ways mended.
 
 Run by ministack's own Python, as a file: nothing of ours is importable there.
 
@@ -7,11 +7,14 @@ Run by ministack's own Python, as a file: nothing of ours is importable there.
   deployed as a layer is a zip with one entry that names the shared directory.
 - A WebSocket message that is nested too deeply to be read goes to `$default`, like any other that names no route.
   Otherwise it would end its connection.
+- After RunTask and StopTask the ECS agent is told to look: ministack itself runs nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,11 +47,30 @@ def route_of_any_text(select: Callable[[str, str], str]) -> Callable[[str, str],
     return selected
 
 
+def ringing(action: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def acted(data: Any) -> Any:
+        answer = action(data)
+        ring()
+        return answer
+
+    return acted
+
+
+def ring() -> None:
+    """An agent that is not there yet will look by itself, and one that has been told often enough need not hear it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell, contextlib.suppress(OSError):
+        bell.settimeout(0)
+        bell.sendto(b".", os.environ["SANDPIPER_ECS_BELL"])
+
+
 if __name__ == "__main__":
     # installed where this runs, not where it is checked
     from ministack.app import main  # type: ignore[import-not-found]
-    from ministack.services import apigateway  # type: ignore[import-not-found]
+    from ministack.services import apigateway, ecs  # type: ignore[import-not-found]
 
     zipfile.ZipFile.extractall = link_layer  # type: ignore[assignment,method-assign]
     apigateway._evaluate_route_selection = route_of_any_text(apigateway._evaluate_route_selection)  # noqa: SLF001
+    for name, action in (("RunTask", "_run_task"), ("StopTask", "_stop_task")):
+        ecs._ACTION_MAP[name] = ringing(getattr(ecs, action))  # noqa: SLF001
+        setattr(ecs, action, ecs._ACTION_MAP[name])  # noqa: SLF001
     main()

@@ -12,8 +12,9 @@ from pathlib import Path
 import boto3
 
 from sandpiper_local.ecs_agent.agent import Agent, Settings
+from sandpiper_local.ecs_agent.bell import NAME, Bell
 
-_POLL_SECONDS = 0.15
+_LOOK_SECONDS = 1  # even if nobody rings
 
 
 def main(text: str) -> None:
@@ -33,8 +34,10 @@ def main(text: str) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:
-        while not stop.wait(_POLL_SECONDS):
-            agent.poll()
+        with Bell(settings.scratch / NAME) as bell:
+            while not stop.is_set():
+                agent.poll()
+                bell.wait([agent.hears], _LOOK_SECONDS)
     finally:
         agent.close()
 

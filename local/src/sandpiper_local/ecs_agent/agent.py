@@ -87,6 +87,11 @@ class Agent:
         self._notice_stop_requests(wanted)
         self._notice_ends()
 
+    @property
+    def hears(self) -> int:
+        """The descriptor on which the end of a task is told."""
+        return self._births.fileno()
+
     def close(self) -> None:
         """Ends every task: they are tied to the life of the process that they were born of."""
         self._births.close()

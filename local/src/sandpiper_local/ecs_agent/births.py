@@ -47,6 +47,9 @@ class Births:
                 preexec_fn=die_with_parent(os.getpid(), signal.SIGKILL),  # noqa: PLW1509 - single-threaded
             )
 
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
     def start(self, job: Job) -> int:
         """The pid of a new task. Raises CannotStart."""
         for _ in ("the nursery that is there", "a new one"):

@@ -6,7 +6,7 @@ import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from packaging.markers import Marker
@@ -14,6 +14,9 @@ from packaging.utils import canonicalize_name
 
 from tests.infra.imports import reachable
 from tests.infra.sources import CORE, FUNCTIONS, ROLES, ROOT, function, properties, template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 REQUIREMENTS = (ROOT / "layers/deps/requirements.txt").read_text()
 PINNED = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", REQUIREMENTS, re.MULTILINE))
@@ -28,10 +31,15 @@ def test_every_function_gets_both_layers_and_the_code_that_its_handler_names() -
     assert properties("CoreLayer")["ContentUri"] == str(CORE.relative_to(ROOT))
 
 
+@pytest.fixture(scope="module")
+def providers() -> Mapping[str, list[str]]:
+    """By module, the packages that bring it. To find out takes a while."""
+    return packages_distributions()
+
+
 @pytest.mark.parametrize("role", ROLES)
-def test_a_function_imports_only_what_its_layers_and_python_hold(role: str) -> None:
+def test_a_function_imports_only_what_its_layers_and_python_hold(role: str, providers: Mapping[str, list[str]]) -> None:
     names = {module.split(".")[0] for module in reachable(f"{role}.handler").outside}
-    providers = packages_distributions()
     missing = {
         name
         for name in names - sys.stdlib_module_names

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.proc import pids
+from tests.proc import said as said_of
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sandbox_task.isolation.wall import Completed, Wall
 
 NAP = f"sleep 31.{os.getpid()}"  # tests of another process must not be mistaken for ours
@@ -40,16 +44,13 @@ def outcome(wall: Wall, command: str, *, timeout: float = 30, cwd: str = ".") ->
 
 
 def processes_with(words: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if state != "Z" and words in (entry / "cmdline").read_text(errors="replace").replace("\0", " "):
-                    found.append(entry.name)
-            except OSError:
-                continue
-    return found
+    return [pid for pid in pids() if int(pid) != os.getpid() and _is_alive_with(words.encode(), pid)]
+
+
+def _is_alive_with(words: bytes, pid: str) -> bool:
+    if words not in said_of(pid, "cmdline").replace(b"\0", b" "):
+        return False
+    return said_of(pid, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])
 
 
 def wait_for(condition: object, path: Path) -> None:

@@ -234,11 +234,12 @@ def test_no_text_of_shell_marks_makes_the_policy_fail(text: str) -> None:
     kind_of_code(f"os.system({text}")
 
 
+@pytest.mark.timeout(45)
 @pytest.mark.parametrize(
     "piece", ["a", "\\\\", "'", '"', "`", "$(", "(", "<<E\n", "/*", '"""', "#", "a ", "\n", "cd a;", "{", "x=("]
 )
 def test_a_very_long_text_is_judged_like_a_short_one(piece: str) -> None:
     """It would take minutes if the time grew with the square of the length, and the test would be ended."""
-    kind(piece * 30_000)
-    kind_of_code("exec " + piece * 30_000)
-    assert kind("git push\n" + piece * 30_000) == "push"
+    kind(piece * 15_000)
+    kind_of_code("exec " + piece * 15_000)
+    assert kind("git push\n" + piece * 15_000) == "push"

@@ -11,7 +11,7 @@ def pids() -> list[str]:
     return [name for name in os.listdir("/proc") if name.isdigit()]
 
 
-def said(pid: str, name: str) -> bytes:
+def said(pid: str | int, name: str) -> bytes:
     """The file of that name; nothing for a process that has ended or is closed to us."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:

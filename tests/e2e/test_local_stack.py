@@ -20,6 +20,7 @@ import websockets
 from sandpiper_local.processes import descendants
 from sandpiper_local.stack import UpOptions, background, down, status
 from tests.e2e.conftest import JWT_SECRET, Stack
+from tests.e2e.traces import traces_of, with_any_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -326,8 +327,10 @@ def test_nothing_is_left_when_a_stack_is_killed_in_the_middle_of_a_run(
         wait_for(lambda: any(map(is_sleeper, descendants(up))) or None, seconds=60)
         family = [up, *descendants(up)]
         assert set(info["pids"].values()) <= set(family)
+        scratch, traces = traces_of(info)
+        assert len(with_any_of(traces)) > len(info["pids"])
         os.kill(info["pids"][victim], signum)
-        wait_for(lambda: None if any(map(is_running, family)) else True)
+        wait_for(lambda: None if any(map(is_running, family)) or with_any_of(traces) or scratch.exists() else True)
     assert not (state_dir / "local.json").exists()
     assert status(state_dir) is None
 

@@ -1,4 +1,4 @@
-"""`sandpiper up` and `sandpiper down` as processes. However it ends, whatever runs then, no trace of it is left."""
+"""`sandpiper up` and `sandpiper down` as processes: no trace is left of either, whatever runs then."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import contextlib
 import json
 import subprocess
 import uuid
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.e2e.command_line import SANDPIPER, bare_environment, call
 from tests.e2e.support import finishes, plans, play, shell, wait_for
-from tests.e2e.traces import with_any_of
+from tests.e2e.traces import traces_of, with_any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.e2e.conftest import Stack
 
@@ -48,29 +48,12 @@ def start_endless_run(stack: Stack, state_dir: Path) -> str:
     return word
 
 
-def traces_of(info: dict[str, Any], word: str) -> tuple[Path, list[str]]:
-    """The scratch directory, and what is in the command line or environment of everything that belongs to a stack."""
-    environment = Path(f"/proc/{info['pids']['aws']}/environ").read_text()
-    scratch = next(pair for pair in environment.split("\0") if pair.startswith("TMPDIR=")).removeprefix("TMPDIR=")
-    return Path(scratch), [info["state_dir"], scratch, info["aws_endpoint"], word]
-
-
-def test_a_killed_up_leaves_no_trace_of_itself_or_of_its_runs(stack: Stack, tmp_path: Path) -> None:
-    with up(stack, tmp_path) as process:
-        info = json.loads((tmp_path / "local.json").read_text())
-        scratch, traces = traces_of(info, start_endless_run(stack, tmp_path))
-        assert len(with_any_of(traces)) > len(info["pids"])
-        process.kill()
-        wait_for(lambda: None if with_any_of(traces) else True)
-    wait_for(lambda: None if scratch.exists() else True)
-    assert not (tmp_path / "local.json").exists()
-
-
 def test_one_up_at_a_time_and_down_ends_it_with_everything(stack: Stack, tmp_path: Path) -> None:
     environment = own_environment(tmp_path)
     with up(stack, tmp_path) as process:
         info = json.loads((tmp_path / "local.json").read_text())
-        scratch, traces = traces_of(info, start_endless_run(stack, tmp_path))
+        scratch, traces = traces_of(info)
+        traces.append(start_endless_run(stack, tmp_path))
 
         second = call("up", "--port", "0", environment=environment)
         assert second.returncode == 3

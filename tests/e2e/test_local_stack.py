@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -21,9 +20,11 @@ from sandpiper_local.processes import descendants
 from sandpiper_local.stack import UpOptions, background, down, status
 from tests.e2e.conftest import JWT_SECRET, Stack
 from tests.e2e.traces import traces_of, with_any_of
+from tests.proc import is_alive, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 OUTPUTS = {
     "ApiUrl", "WebSocketUrl", "RunsTable", "EventsTable", "ConnectionsTable", "IdempotencyTable", "ArtifactsBucket",
@@ -292,7 +293,7 @@ def _said_by_task_stopped(stack: Stack, task_arn: str) -> bool | None:
 # ---- starting and ending
 
 
-def test_a_second_up_says_that_one_is_running(stack: Stack) -> None:
+def test_a_second_up_says_that_one_is_alive(stack: Stack) -> None:
     second = run_up("--port", "0", "--state-dir", str(stack.state_dir))
     assert second.returncode == 3
     assert str(stack.info["pids"]["up"]) in second.stdout
@@ -330,7 +331,7 @@ def test_nothing_is_left_when_a_stack_is_killed_in_the_middle_of_a_run(
         scratch, traces = traces_of(info)
         assert len(with_any_of(traces)) > len(info["pids"])
         os.kill(info["pids"][victim], signum)
-        wait_for(lambda: None if any(map(is_running, family)) or with_any_of(traces) or scratch.exists() else True)
+        wait_for(lambda: None if any(map(is_alive, family)) or with_any_of(traces) or scratch.exists() else True)
     assert not (state_dir / "local.json").exists()
     assert status(state_dir) is None
 
@@ -352,10 +353,7 @@ def start_sleeper(stack: Stack, repository: Path) -> None:
 
 
 def is_sleeper(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() == b"sleep\x001234567\0"
-    except FileNotFoundError:
-        return False
+    return said(pid, "cmdline") == b"sleep\x001234567\0"
 
 
 def test_the_end_of_one_part_ends_the_whole_and_names_it(tmp_path: Path) -> None:
@@ -373,12 +371,3 @@ def test_the_end_of_one_part_ends_the_whole_and_names_it(tmp_path: Path) -> None
 def run_up(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sandpiper_local", "up", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
-def is_running(pid: int) -> bool:
-    """A zombie has ended: it only waits for whoever started it to look."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.proc import pids
+from tests.proc import is_alive, pids
 from tests.proc import said as said_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def processes_with(words: str) -> list[str]:
 
 
 def _is_alive_with(words: bytes, pid: str) -> bool:
-    if words not in said_of(pid, "cmdline").replace(b"\0", b" "):
-        return False
-    return said_of(pid, "stat").rpartition(b")")[2].split()[:1] not in ([], [b"Z"])
+    return words in said_of(pid, "cmdline").replace(b"\0", b" ") and is_alive(pid)
 
 
 def wait_for(condition: object, path: Path) -> None:

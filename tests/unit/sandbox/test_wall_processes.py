@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox_task.isolation import processes
+from sandbox_task.isolation import landlock
 from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.landlock import knows_scopes
 from sandbox_task.isolation.launch import open_rooms
-from sandbox_task.isolation.processes import knows_scopes
 from sandbox_task.isolation.wall import WallError
 from tests.unit.sandbox.behind_wall import (
     NAP,
@@ -280,7 +280,7 @@ def test_where_the_kernel_knows_no_scopes_all_that_has_the_worker_s_user_id_is_e
         pytest.skip("only root may become another user")
     rooms, nobody_else = open_rooms(open_dir / "sandbox", 10_077), 10_077
     wall = put_up_wall("uid", rooms, tools=None, worker_uid=nobody_else)
-    monkeypatch.setattr(processes, "knows_scopes", lambda: False)
+    monkeypatch.setattr(landlock, "knows_scopes", lambda: False)
     runner = ["/usr/bin/python3", "-c", RUNNER]
     with subprocess.Popen(runner, cwd=rooms.workspace, user=nobody_else, group=nobody_else, extra_groups=[]) as first:
         first.wait()

@@ -15,8 +15,9 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sandbox_task.isolation import processes
+from sandbox_task.isolation import landlock, processes
 from sandbox_task.isolation.channel import Channel
+from sandbox_task.isolation.kernel import adopt_orphans
 from sandbox_task.isolation.launch import in_terminal
 from sandbox_task.isolation.running import Running
 from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError, WallLost
@@ -41,7 +42,7 @@ class ExecutorWall:
         self._running: set[Running] = set()
         self._in_background: set[Running] = set()
         if not launch.own_namespace:
-            processes.adopt_orphans()
+            adopt_orphans()
         self._process, self._channel, self.walls = _start(launch)
 
     def run(
@@ -92,7 +93,7 @@ class ExecutorWall:
         return FilePart(data, size)
 
     def write_file(self, path: str, data: bytes) -> None:
-        self._ask("write", {"path": path, "data": base64.b64encode(data).decode()})
+        self._ask("write", {"path": path, "data": data})
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
@@ -182,7 +183,7 @@ class ExecutorWall:
         """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
         if self._launch.own_namespace:
             return
-        if not processes.knows_scopes():  # then no broker could see to it, and /proc does not show all
+        if not landlock.knows_scopes():  # then no broker could see to it, and /proc does not show all
             subprocess.run(self._launch.end_worker, env={}, cwd="/", capture_output=True, check=False)
         deadline = time.monotonic() + limits.KILL_SECONDS
         while (strays := _strays()) and time.monotonic() < deadline:
@@ -201,6 +202,7 @@ def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel, tuple[str,
         theirs.close()
         channel = Channel(ours)
         try:
+            ours.sendall(launch.modules)
             if launch.take_over:
                 launch.take_over(ours)
             walls = _check(channel.start()["hello"], launch)

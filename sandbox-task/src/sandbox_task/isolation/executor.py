@@ -22,8 +22,8 @@ from sandbox_task.isolation.confinement.inside import standing
 from sandbox_task.isolation.keeper import hand_over, new_keeper, words
 from sandbox_task.isolation.kernel import adopt_orphans, close_to_others
 from sandbox_task.isolation.landlock import knows_scopes
-from sandbox_task.isolation.processes import Process, descendants, processes, send_signal, signal_all
-from sandbox_task.isolation.slim import Socket, as_json, open_null, os, recv_fds, signal, suppress
+from sandbox_task.isolation.processes import Process, below, descendants, send_signal, signal_all, snapshot
+from sandbox_task.isolation.slim import Socket, as_json, leave, open_null, os, recv_fds, signal, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ class Executor:
     def receive(self) -> None:
         data, fds = recv_fds(self.sock, 1 << 16, 4)
         if not data:
-            self.kill_all()
-            sys.exit(0)
+            if not self.is_apart:
+                self.kill_all()
+            leave()  # and with this one, the wall around it ends what is left
         self.buffer += data
         self.fds += fds
         while len(self.buffer) >= 4:
@@ -178,9 +179,15 @@ class Executor:
         return {"ok": True}
 
     def kill_all(self) -> None:
-        if self.is_apart:
+        if not self.is_apart:
+            return self.end(lambda: descendants(os.getpid()))
+        for _ in range(KILL_ROUNDS):
             signal_all(signal.SIGKILL)
-        self.end(lambda: descendants(os.getpid()))
+            self.reap()
+            if not descendants(os.getpid()):
+                return None
+            time.sleep(0.002)
+        raise ValueError("some processes can't be ended")
 
     def end(self, find: Callable[[], list[Process]]) -> None:
         """Until nothing of it is left. Who forks and leaves without pause is never there when /proc is read: so all
@@ -211,8 +218,8 @@ class Executor:
     def orphans(self) -> list[Process]:
         """What is below this process without a keeper in between."""
         keepers = {*self.keepers.values(), *(pid for pid, _ in self.spare)}
-        direct = [process for process in processes() if process.parent == os.getpid() and process.pid not in keepers]
-        return [*direct, *(below for process in direct for below in descendants(process.pid))]
+        everybody = [process for process in snapshot() if process.pid not in keepers]
+        return [process for process in below(os.getpid(), everybody) if not process.is_over]
 
     def reap(self) -> None:
         with suppress(ChildProcessError):

@@ -8,11 +8,9 @@ from __future__ import annotations
 from sandbox_task.isolation.record import Record
 from sandbox_task.isolation.slim import os, suppress
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 CLONE_VFORK = 0x4000
+LONGEST = 4096
+ROUNDS = 10
 
 
 class Process(Record):
@@ -42,22 +40,48 @@ class Process(Record):
         )
 
     def all_threads(self) -> list[Process]:
-        return [self] if self.threads <= 1 else list(read_all(f"/proc/{self.pid}/task"))
+        tasks = f"/proc/{self.pid}/task"
+        return [self] if self.threads <= 1 else read_all(tasks, numbers(tasks))
 
 
-def processes(*, ended: bool = False) -> Iterator[Process]:
-    """Every live process that this one can see; or those that have ended and that nobody has waited for."""
-    return (process for process in read_all("/proc") if process.is_over == ended)
+def snapshot() -> list[Process]:
+    """All processes that this one can see, also those that are over.
+
+    Who is read just before his parent ends has a parent that is not there, and would be found below nobody: then all
+    is read again."""
+    found: list[Process] = []
+    for _ in range(ROUNDS):
+        pids = numbers("/proc")
+        found = read_all("/proc", pids)
+        gone = set(pids).difference(process.pid for process in found)
+        if not any(process.parent in gone for process in found):
+            break
+    return found
 
 
-def read_all(place: str) -> Iterator[Process]:
-    """The processes that are listed there, or the threads of one."""
+def numbers(place: str) -> list[int]:
     with suppress(OSError):
-        for name in os.listdir(place):
-            if name.isdigit():
-                with suppress(OSError), open(f"{place}/{name}/stat", "rb") as file:
-                    fields = file.read().decode("ascii", "replace").rpartition(")")[2].split()
-                    yield Process(int(name), int(fields[1]), int(fields[2]), fields[0], int(fields[17]))
+        return [int(name) for name in os.listdir(place) if name.isdigit()]
+    return []
+
+
+def read_all(place: str, pids: list[int]) -> list[Process]:
+    """The processes that are listed there, or the threads of one."""
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            fields = contents(f"{place}/{pid}/stat").rpartition(b")")[2].decode("ascii").split()
+            found.append(Process(pid, int(fields[1]), int(fields[2]), fields[0], int(fields[17])))
+    return found
+
+
+def contents(path: str) -> bytes:
+    """Of a short file, in as few calls as there can be: `open` makes twice as many, and there are many processes."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, LONGEST)
+    finally:
+        os.close(fd)
 
 
 def waits_for_child(pid: int, thread: int) -> bool:
@@ -72,16 +96,30 @@ def waits_for_child(pid: int, thread: int) -> bool:
 
 
 def descendants(root: int) -> list[Process]:
-    children: dict[int, list[Process]] = {}
-    for process in processes():
-        children.setdefault(process.parent, []).append(process)
+    """Those that are alive."""
+    return [process for process in below(root, snapshot()) if not process.is_over]
+
+
+def below(root: int, among: list[Process]) -> list[Process]:
+    by_parent: dict[int, list[Process]] = {}
+    for process in among:
+        by_parent.setdefault(process.parent, []).append(process)
     found: list[Process] = []
     todo = [root]
     while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += [process.pid for process in below]
+        direct = by_parent.get(todo.pop(), [])
+        found += direct
+        todo += [process.pid for process in direct]
     return found
+
+
+def children(pid: int) -> list[int]:
+    """Of one that starts no more of them: only then is the kernel's own list complete. Not every kernel has it."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return [process.pid for process in snapshot() if process.parent == pid]
 
 
 def signal_all(number: int) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 
-from sandbox_task.isolation.confinement.inside import refuse_calls
+from sandbox_task.isolation.kernel import refuse_calls
 from tests.security.docker_profile import docker_filter
 
 CAPABILITIES = (

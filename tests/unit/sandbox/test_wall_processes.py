@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox_task.isolation import processes
+from sandbox_task.isolation import landlock, processes
 from sandbox_task.isolation.choose import put_up_wall
+from sandbox_task.isolation.landlock import knows_scopes
 from sandbox_task.isolation.launch import open_rooms
-from sandbox_task.isolation.processes import knows_scopes
+from sandbox_task.isolation.processes import Process
 from sandbox_task.isolation.wall import WallError
 from tests.unit.sandbox.behind_wall import (
     NAP,
@@ -207,7 +208,7 @@ def test_a_command_that_kills_the_executor_costs_only_itself(wall: Wall) -> None
 
 
 def test_a_command_for_an_executor_that_has_just_died_is_run_by_the_next(wall: Wall) -> None:
-    channel = wall._wall._channel  # type: ignore[attr-defined]
+    channel = wall._wall._raised.channel  # type: ignore[attr-defined]
     channel._sock.shutdown(socket.SHUT_WR)
     assert not channel.is_lost
     assert said(wall, "echo on") == "on\n"
@@ -272,6 +273,25 @@ def test_nobody_outruns_the_wall_by_killing_the_executor_first(wall: Wall, rooms
     assert _stands_still(rooms.workspace / "beat")
 
 
+def test_when_the_end_of_all_is_told_nothing_is_alive_also_when_nobody_was_left_to_end_it(wall: Wall) -> None:
+    """What is published next must not change any more. Whoever is late would be so in some of many rounds only."""
+    crowd = f"for _ in $(seq 60); do {NAP} & kill -STOP $!; done"
+    for _ in range(12):
+        outcome(wall, f"{crowd}; kill -9 $(ps -o ppid= -p $PPID); sleep 1000")
+        wall.end_all()
+        assert processes_with(NAP) == []
+
+
+def test_who_is_read_just_before_his_parent_ends_is_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """His parent is in the list and is gone when it is his turn; by then the child has been adopted."""
+    me = os.getpid()
+    parents = iter([{10: me, 12: 11}, {10: me, 12: me}])
+    found = lambda _place, _pids: [Process(*pair, 0, "S", 1) for pair in next(parents).items()]  # noqa: E731
+    monkeypatch.setattr(processes, "numbers", lambda _place: [10, 11, 12])
+    monkeypatch.setattr(processes, "read_all", found)
+    assert [process.pid for process in processes.descendants(me)] == [10, 12]
+
+
 def test_where_the_kernel_knows_no_scopes_all_that_has_the_worker_s_user_id_is_ended(
     open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +300,7 @@ def test_where_the_kernel_knows_no_scopes_all_that_has_the_worker_s_user_id_is_e
         pytest.skip("only root may become another user")
     rooms, nobody_else = open_rooms(open_dir / "sandbox", 10_077), 10_077
     wall = put_up_wall("uid", rooms, tools=None, worker_uid=nobody_else)
-    monkeypatch.setattr(processes, "knows_scopes", lambda: False)
+    monkeypatch.setattr(landlock, "knows_scopes", lambda: False)
     runner = ["/usr/bin/python3", "-c", RUNNER]
     with subprocess.Popen(runner, cwd=rooms.workspace, user=nobody_else, group=nobody_else, extra_groups=[]) as first:
         first.wait()

@@ -48,6 +48,7 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
     as_root = os.geteuid() == 0
     uid = worker_uid if as_root else os.geteuid()
     confined = confinement.in_own_mounts(workspace=WORKSPACE, home=HOME)
+    executor, modules = confined_executor(own_python(), confined, passage, own_namespace=True)
     argv = [
         program("bwrap"),
         *("--die-with-parent", "--new-session"),
@@ -60,10 +61,10 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
         *("--bind", str(rooms.workspace), WORKSPACE),
         *("--chdir", WORKSPACE, "--"),
         *(drop_to(uid) if as_root else ()),
-        *confined_executor(own_python(), confined, passage, own_namespace=True),
+        *executor,
     ]
     env = {**worker_environment(home=HOME, temporary=confined.temporary, tools=tools), **passage.env}
-    return Launch("bwrap", tuple(argv), env, WORKSPACE, own_namespace=True, take_over=passage.take_over)
+    return Launch("bwrap", tuple(argv), modules, env, WORKSPACE, own_namespace=True, take_over=passage.take_over)
 
 
 def _root_namespaces() -> tuple[str, ...]:

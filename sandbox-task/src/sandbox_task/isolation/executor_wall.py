@@ -6,18 +6,13 @@ import base64
 import binascii
 import contextlib
 import os
-import signal
-import socket
-import subprocess
-import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sandbox_task.isolation import processes
-from sandbox_task.isolation.channel import Channel
 from sandbox_task.isolation.launch import in_terminal
+from sandbox_task.isolation.raising import put_up
 from sandbox_task.isolation.running import Running
 from sandbox_task.isolation.wall import Completed, FilePart, OutputSink, Process, WallError, WallLost
 from sandpiper import limits
@@ -25,10 +20,10 @@ from sandpiper import limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from sandbox_task.isolation.channel import Channel
     from sandbox_task.isolation.launch import Launch
 
 _SHELL = "/bin/bash" if Path("/bin/bash").exists() else "/bin/sh"
-_PRIVILEGES = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 
 
 class ExecutorWall:
@@ -40,9 +35,8 @@ class ExecutorWall:
         self._lock = threading.Lock()
         self._running: set[Running] = set()
         self._in_background: set[Running] = set()
-        if not launch.own_namespace:
-            processes.adopt_orphans()
-        self._process, self._channel, self.walls = _start(launch)
+        self._raised = put_up(launch)
+        self.walls = self._raised.walls
 
     def run(
         self,
@@ -92,7 +86,7 @@ class ExecutorWall:
         return FilePart(data, size)
 
     def write_file(self, path: str, data: bytes) -> None:
-        self._ask("write", {"path": path, "data": base64.b64encode(data).decode()})
+        self._ask("write", {"path": path, "data": data})
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
@@ -113,7 +107,7 @@ class ExecutorWall:
             with self._lock:
                 for running in self._running:
                     running.note_end()
-                channel = self._channel
+                channel = self._raised.channel
                 answer = channel.request("kill_all", {})
             channel.finish(answer)
         except WallError:
@@ -122,13 +116,7 @@ class ExecutorWall:
 
     def close(self) -> None:
         with self._raising:
-            self._channel.close()
-            try:
-                self._process.wait(limits.KILL_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._kill_strays()
+            self._raised.take_down()
         self._await_background()
 
     def _command(self, command: str, cwd: str, *, terminal: bool) -> dict[str, Any]:
@@ -167,82 +155,14 @@ class ExecutorWall:
     def _standing(self) -> Channel:
         """The way to the executor, put up anew if the old one is gone."""
         with self._raising:
-            if self._channel.is_lost or self._process.poll() is not None:
+            if self._raised.is_gone:
                 self.close()
-                self._process, self._channel, self.walls = _start(self._launch)
-            return self._channel
+                self._raised = put_up(self._launch)
+                self.walls = self._raised.walls
+            return self._raised.channel
 
     def _await_background(self) -> None:
         """So that everything they said has been handed on."""
         deadline = time.monotonic() + limits.KILL_SECONDS
         while self._in_background and time.monotonic() < deadline:
             time.sleep(0.002)
-
-    def _kill_strays(self) -> None:
-        """Without a pid namespace, what a dead executor leaves behind has become A's own descendant."""
-        if self._launch.own_namespace:
-            return
-        if not processes.knows_scopes():  # then no broker could see to it, and /proc does not show all
-            subprocess.run(self._launch.end_worker, env={}, cwd="/", capture_output=True, check=False)
-        deadline = time.monotonic() + limits.KILL_SECONDS
-        while (strays := _strays()) and time.monotonic() < deadline:
-            processes.send_signal(strays, signal.SIGSTOP)
-            processes.send_signal([*strays, *_strays()], signal.SIGKILL)
-            time.sleep(0.002)
-        _reap_strays()
-
-
-def _start(launch: Launch) -> tuple[subprocess.Popen[bytes], Channel, tuple[str, ...]]:
-    ours, theirs = socket.socketpair()
-    with theirs, tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            launch.argv, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=complaints, env=launch.env, cwd="/"
-        )
-        theirs.close()
-        channel = Channel(ours)
-        try:
-            if launch.take_over:
-                launch.take_over(ours)
-            walls = _check(channel.start()["hello"], launch)
-        except (WallError, OSError, ValueError, KeyError) as error:
-            process.kill()
-            process.wait()
-            channel.close()
-            ours.close()
-            complaints.seek(0)
-            said = complaints.read(2000).decode(errors="replace").strip().splitlines()
-            raise WallError(said[-1] if said else str(error)) from error
-    return process, channel, walls
-
-
-def _check(hello: Mapping[str, Any], launch: Launch) -> tuple[str, ...]:
-    """Which walls stand. Nothing foreign has run yet, so what the executor says of itself is still true."""
-    if any(hello[name] for name in _PRIVILEGES) or not hello["NoNewPrivs"]:
-        raise WallError("commands would keep privileges")
-    if hello["uid"] == 0 or (hello["uid"] == os.geteuid() and not launch.own_namespace):
-        raise WallError("commands would run as the supervisor's own user")
-    if "seccomp" not in hello["walls"]:
-        raise WallError("commands could make every system call")
-    return (launch.backend, *hello["walls"])
-
-
-def _strays() -> list[processes.Process]:
-    return [stray for stray in processes.descendants(os.getpid()) if _owner(stray.pid) not in (None, os.geteuid())]
-
-
-def _reap_strays() -> None:
-    """Those that were killed, and those that ended unseen: nobody else waits for them. Our own children are waited for
-    by whoever started them."""
-    for process in processes.processes(ended=True):
-        if process.parent == os.getpid() and _owner(process.pid) not in (None, os.geteuid()):
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(process.pid, os.WNOHANG)
-
-
-def _owner(pid: int) -> int | None:
-    """Not the owner of its place in /proc, which is root for a process that is closed to others."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return int(status.partition("\nUid:")[2].split()[0])

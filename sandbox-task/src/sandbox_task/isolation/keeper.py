@@ -5,15 +5,12 @@ Given to the interpreter behind the wall as text, as the executor is (see there)
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import socket
+import marshal
 import struct
 
-from sandbox_task.isolation.processes import adopt_orphans
+from sandbox_task.isolation.kernel import adopt_orphans
 from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.slim import NULL, Socket, leave, os, recv_fds, send_fds, signal, socketpair, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +26,7 @@ class Started(Record):
     attendant: Attendant | None  # who has the other side of its terminal, if it has one
 
     def interrupt(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError, BrokenPipeError):
+        with suppress(ProcessLookupError, BrokenPipeError):
             if self.attendant is None:
                 os.killpg(self.command, signal.SIGINT)
             else:
@@ -43,12 +40,12 @@ class Started(Record):
 
     def finish(self) -> None:
         if self.attendant is not None:
-            with contextlib.suppress(ChildProcessError):  # it may have been killed
+            with suppress(ChildProcessError):  # it may have been killed
                 self.attendant.finish()
 
 
-def new_keeper() -> tuple[int, socket.socket]:
-    ours, theirs = socket.socketpair()
+def new_keeper() -> tuple[int, Socket]:
+    ours, theirs = socketpair()
     pid = os.fork()
     if pid == 0:
         keep(theirs)
@@ -56,13 +53,13 @@ def new_keeper() -> tuple[int, socket.socket]:
     return pid, ours
 
 
-def hand_over(line: socket.socket, message: dict[str, Any], fds: list[int]) -> None:
-    body = json.dumps(message).encode()
+def hand_over(line: Socket, message: dict[str, Any], fds: list[int]) -> None:
+    body = marshal.dumps(message)
     job = struct.pack(">I", len(body)) + body
-    line.sendall(job[socket.send_fds(line, [job], fds) :])
+    line.sendall(job[send_fds(line, job, fds) :])
 
 
-def keep(line: socket.socket) -> NoReturn:
+def keep(line: Socket) -> NoReturn:
     """The life of a keeper: one command after the other, as long as none leaves something behind.
 
     Whatever loses its parent there becomes the keeper's child, so that the tree below it is all that the command
@@ -81,16 +78,16 @@ def keep(line: socket.socket) -> NoReturn:
         while True:
             os.wait()
     finally:
-        os._exit(0)
+        leave()
 
 
-def keep_one(line: socket.socket) -> bool:
+def keep_one(line: Socket) -> bool:
     """Whether this one is free for the next."""
     message, fds = receive(line)
     try:
         started = start(message, fds)
     except (OSError, ValueError) as error:
-        line.sendall(json.dumps({"error": words(error), "free": True}).encode())
+        line.sendall(marshal.dumps({"error": words(error), "free": True}))
         return True
     finally:
         for fd in fds:
@@ -103,22 +100,22 @@ def keep_one(line: socket.socket) -> bool:
     too_early.clear()
     started.finish()
     free = not has_children()
-    line.sendall(json.dumps({"exit": os.waitstatus_to_exitcode(status), "free": free}).encode())
+    line.sendall(marshal.dumps({"exit": os.waitstatus_to_exitcode(status), "free": free}))
     return free
 
 
-def receive(line: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def receive(line: Socket) -> tuple[dict[str, Any], list[int]]:
     """A command with its descriptors."""
-    data, fds, _, _ = socket.recv_fds(line, 1 << 16, 4)
+    data, fds = recv_fds(line, 1 << 16, 4)
     if not data:
-        os._exit(0)
+        leave()
     for fd in fds:
         os.set_inheritable(fd, False)  # noqa: FBT003 - its signature
     (length,) = struct.unpack(">I", data[:4])
     body = bytearray(data[4:])
     while len(body) < length:
         body += line.recv(1 << 16)
-    return json.loads(body), fds
+    return marshal.loads(body), fds  # noqa: S302 - the executor's
 
 
 def start(message: dict[str, Any], fds: list[int]) -> Started:
@@ -149,7 +146,7 @@ def spawn(message: dict[str, Any], target: int, source: int | None = None) -> in
     """Reading `subprocess` would be a tenth of the time that the wall takes to go up; and this process is there for
     one command at a time, so that it can go where that is to start."""
     os.chdir(message["cwd"])
-    nothing = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
+    nothing = (os.POSIX_SPAWN_OPEN, 0, NULL, os.O_RDWR, 0)
     return os.posix_spawn(
         message["argv"][0],
         message["argv"],

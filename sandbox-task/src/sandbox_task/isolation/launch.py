@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox_task.isolation import executor, keeper, processes, record, terminal
-from sandbox_task.isolation.carrying import carried
+from sandbox_task.isolation import executor, keeper, kernel, landlock, processes, record, slim, terminal, worker_files
+from sandbox_task.isolation.carrying import packed, unpacking
 from sandbox_task.isolation.confinement import inside
 from sandbox_task.isolation.wall import WallError
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from sandbox_task.isolation.confinement.plan import Confinement
     from sandbox_task.isolation.egress.gateway import Passage
+
+
+EXECUTOR = (slim, record, kernel, landlock, inside, processes, keeper, terminal, worker_files, executor)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Launch:
 
     backend: str
     argv: tuple[str, ...]
+    modules: bytes  # what it reads first, of the line to A that is its descriptor 0
     env: dict[str, str]
     workspace: str
     own_namespace: bool
@@ -102,11 +106,14 @@ def drop_to(worker_uid: int) -> list[str]:
     ]
 
 
-def confined_executor(python: Path, confinement: Confinement, passage: Passage, *, own_namespace: bool) -> list[str]:
-    """What the passage needs comes ahead of the confinement, which holds for what comes after it only."""
-    modules = (record, processes, keeper, terminal, inside, executor, *passage.modules)
+def confined_executor(
+    python: Path, confinement: Confinement, passage: Passage, *, own_namespace: bool
+) -> tuple[list[str], bytes]:
+    """Its arguments, and the modules that it reads first. What the passage needs comes ahead of the confinement, which
+    holds for what comes after it only."""
+    modules = packed((*EXECUTOR, *passage.modules), compiled=python == own_python())
     source = [
-        carried(modules, compiled=python == own_python()),
+        unpacking(modules),
         f"import {passage.modules[0].__name__} as passage" if passage.modules else "",
         f"ready = {passage.before}",
         f"from {inside.__name__} import confine",
@@ -115,7 +122,8 @@ def confined_executor(python: Path, confinement: Confinement, passage: Passage, 
         f"confine({confinement.as_data()!r})",
         "main()",
     ]
-    return [str(python), "-I", "-S", "-c", "\n".join(source), "namespace" if own_namespace else "shared"]
+    argv = [str(python), "-I", "-S", "-c", "\n".join(source), "namespace" if own_namespace else "shared"]
+    return argv, modules
 
 
 def needed_places(tools: Path | None) -> set[Path]:

@@ -1,30 +1,16 @@
 """Processes as /proc shows them, for A and for the executor, which is given this file as text (see there)."""
 
 # Importing pathlib would be half of the time that the wall takes to go up.
-# ruff: noqa: PTH123, PTH208
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
-import struct
-
 from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.slim import os, suppress
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-PR_SET_DUMPABLE = 4
-PR_SET_CHILD_SUBREAPER = 36
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
-ASK_FOR_VERSION, BENEATH = 1, 1
-MOVE_FILES = 1 << 13
-SCOPES_SINCE = 6  # of Landlock
-SCOPE_OF_SIGNALS = 2
 CLONE_VFORK = 0x4000
-LIBC = ctypes.CDLL(None)
+LONGEST = 4096
+ROUNDS = 10
 
 
 class Process(Record):
@@ -54,22 +40,48 @@ class Process(Record):
         )
 
     def all_threads(self) -> list[Process]:
-        return [self] if self.threads <= 1 else list(read_all(f"/proc/{self.pid}/task"))
+        tasks = f"/proc/{self.pid}/task"
+        return [self] if self.threads <= 1 else read_all(tasks, numbers(tasks))
 
 
-def processes(*, ended: bool = False) -> Iterator[Process]:
-    """Every live process that this one can see; or those that have ended and that nobody has waited for."""
-    return (process for process in read_all("/proc") if process.is_over == ended)
+def snapshot() -> list[Process]:
+    """All processes that this one can see, also those that are over.
+
+    Who is read just before his parent ends has a parent that is not there, and would be found below nobody: then all
+    is read again."""
+    found: list[Process] = []
+    for _ in range(ROUNDS):
+        pids = numbers("/proc")
+        found = read_all("/proc", pids)
+        gone = set(pids).difference(process.pid for process in found)
+        if not any(process.parent in gone for process in found):
+            break
+    return found
 
 
-def read_all(place: str) -> Iterator[Process]:
+def numbers(place: str) -> list[int]:
+    with suppress(OSError):
+        return [int(name) for name in os.listdir(place) if name.isdigit()]
+    return []
+
+
+def read_all(place: str, pids: list[int]) -> list[Process]:
     """The processes that are listed there, or the threads of one."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(place):
-            if name.isdigit():
-                with contextlib.suppress(OSError), open(f"{place}/{name}/stat", "rb") as file:
-                    fields = file.read().decode("ascii", "replace").rpartition(")")[2].split()
-                    yield Process(int(name), int(fields[1]), int(fields[2]), fields[0], int(fields[17]))
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            fields = contents(f"{place}/{pid}/stat").rpartition(b")")[2].decode("ascii").split()
+            found.append(Process(pid, int(fields[1]), int(fields[2]), fields[0], int(fields[17])))
+    return found
+
+
+def contents(path: str) -> bytes:
+    """Of a short file, in as few calls as there can be: `open` makes twice as many, and there are many processes."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, LONGEST)
+    finally:
+        os.close(fd)
 
 
 def waits_for_child(pid: int, thread: int) -> bool:
@@ -84,60 +96,45 @@ def waits_for_child(pid: int, thread: int) -> bool:
 
 
 def descendants(root: int) -> list[Process]:
-    children: dict[int, list[Process]] = {}
-    for process in processes():
-        children.setdefault(process.parent, []).append(process)
+    """Those that are alive."""
+    return [process for process in below(root, snapshot()) if not process.is_over]
+
+
+def below(root: int, among: list[Process]) -> list[Process]:
+    by_parent: dict[int, list[Process]] = {}
+    for process in among:
+        by_parent.setdefault(process.parent, []).append(process)
     found: list[Process] = []
     todo = [root]
     while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += [process.pid for process in below]
+        direct = by_parent.get(todo.pop(), [])
+        found += direct
+        todo += [process.pid for process in direct]
     return found
+
+
+def children(pid: int) -> list[int]:
+    """Of one that starts no more of them: only then is the kernel's own list complete. Not every kernel has it."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            return [int(word) for word in file.read().split()]
+    except FileNotFoundError:
+        return [process.pid for process in snapshot() if process.parent == pid]
 
 
 def signal_all(number: int) -> None:
     """Everything that this process may signal, but itself, at one moment: nobody can be born past it. That is the pid
     namespace, or what a scope of Landlock leaves; without either, all that has this user id."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(-1, number)
-
-
-def knows_scopes() -> bool:
-    return int(LIBC.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_FOR_VERSION)) >= SCOPES_SINCE
-
-
-def scope_signals() -> None:
-    """From here on this process and all that it starts reach nobody else by signals, where the kernel knows how.
-
-    Moving files from one directory to another is what every ruleset forbids unless it says otherwise."""
-    rules = (ctypes.c_uint64 * 3)(MOVE_FILES, 0, SCOPE_OF_SIGNALS)
-    ruleset = LIBC.syscall(CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
-    root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-    everywhere = struct.pack("=Qi", MOVE_FILES, root)
-    added = LIBC.syscall(ADD_RULE, ruleset, BENEATH, everywhere, 0)
-    if ruleset < 0 or added or LIBC.syscall(RESTRICT_SELF, ruleset, 0):
-        raise OSError("the signals of commands can't be held back")
-    os.close(root)
-    os.close(ruleset)
 
 
 def send_signal(targets: list[Process], number: int) -> None:
     """To each, and to their groups: a group gets it at once, also those who are only just being born into it."""
     own = os.getpgid(0)
     for group in {process.group for process in targets} - {own, 0}:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
     for process in targets:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, number)
-
-
-def adopt_orphans() -> None:
-    """A process whose parent ends becomes this one's child, and not that of somebody who can't find it."""
-    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def close_to_others() -> None:
-    """Processes of the same user can end this one, but neither read its memory nor use its descriptors."""
-    LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -32,11 +32,12 @@ def plan(rooms: Rooms, *, tools: Path | None, worker_uid: int, gateway: Gateway 
     passage = gateway.on_loopback() if gateway else guard([], {})
     become = drop_to(worker_uid)
     confined = confinement.in_shared_files(workspace=rooms.workspace, home=rooms.home, needed=needed_places(tools))
-    argv = [*become, *confined_executor(_python_for_others(), confined, passage, own_namespace=False)]
+    executor, modules = confined_executor(_python_for_others(), confined, passage, own_namespace=False)
     environment = worker_environment(home=str(rooms.home), temporary=confined.temporary, tools=tools)
     env = {**environment, **passage.env}
     end_worker = (*become, "/bin/sh", "-c", "kill -9 -1")
-    return Launch("uid", tuple(argv), env, str(rooms.workspace), own_namespace=False, end_worker=end_worker)
+    argv = (*become, *executor)
+    return Launch("uid", argv, modules, env, str(rooms.workspace), own_namespace=False, end_worker=end_worker)
 
 
 def _python_for_others() -> Path:

@@ -14,6 +14,7 @@ import pytest
 from sandbox_task.isolation import uid
 from sandbox_task.isolation.choose import put_up_wall
 from sandbox_task.isolation.egress.gateway import guard
+from sandbox_task.isolation.egress.socket_filter import calls, program
 from sandpiper.errors import RunError
 from tests.unit.sandbox.egress.origin import NAME
 
@@ -326,8 +327,9 @@ def test_a_kernel_that_can_not_close_the_network_gets_no_wall(rooms: Rooms, monk
     """A second listener for the same process is what every kernel refuses."""
 
     def occupied(doors: list[int], env: dict[str, str]) -> Passage:
-        passage = guard(doors, env)
-        return replace(passage, before=f"passage.install() and {passage.before}")
+        passage, names = guard(doors, env), calls()
+        first = f"passage.install({names.seccomp}, {program(names)!r})"
+        return replace(passage, before=f"{first} and {passage.before}")
 
     monkeypatch.setattr(uid, "guard", occupied)
     with pytest.raises(RunError, match="the kernel can't close the network to commands"):

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_task.isolation.egress import socket_filter
-from sandbox_task.isolation.egress.socket_filter import ALLOW, NOTIFY, Calls, Unsupported, calls, program
+from sandbox_task.isolation.egress.socket_filter import ALLOW, NOTIFY, Calls, calls, program
+from sandbox_task.isolation.wall import WallError
 
 REFUSED = 0x00050000
 UNIX, INET, INET6, NETLINK, PACKET, VSOCK = 1, 2, 10, 16, 17, 40
@@ -101,5 +102,5 @@ def test_calls_by_another_numbering_are_refused(names: Calls) -> None:
 
 def test_a_machine_that_is_not_known_gets_no_wall(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="riscv64"))
-    with pytest.raises(Unsupported, match="riscv64"):
+    with pytest.raises(WallError, match="riscv64"):
         socket_filter.calls()

@@ -7,6 +7,7 @@ Of what a program can do without, it is told that it is not there (ENOSYS); of t
 from __future__ import annotations
 
 from errno import EAFNOSUPPORT, ENOSYS, EPERM, EPROTONOSUPPORT
+from functools import cache
 from socket import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, SOCK_DGRAM, SOCK_STREAM
 
 from sandbox_task.isolation.confinement import bpf
@@ -44,6 +45,7 @@ _SOCKET_TYPE = 0xF
 _NETLINK_ROUTE = 0  # how libraries list the interfaces
 
 
+@cache
 def base_filter(machine: str) -> bytes:
     """Raises WallError on a machine whose calls are not known."""
     if machine not in MACHINES:

@@ -13,10 +13,7 @@ user id, but closed to B. If it dies, B's calls fail and the executor dies with 
 from __future__ import annotations
 
 import errno
-import os
 import select
-import socket
-from collections import deque
 
 from sandbox_task.isolation.egress.connecting import Denied, begin, find_way, name_of
 from sandbox_task.isolation.egress.notifications import (
@@ -27,6 +24,7 @@ from sandbox_task.isolation.egress.notifications import (
     replace_descriptor,
 )
 from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.slim import Socket, deque, os, socket
 
 _ADDRESS_BYTES = 128
 _REMEMBERED = 4096
@@ -34,7 +32,7 @@ _REMEMBERED = 4096
 
 class Dialling(Record):
     notification: Notification
-    ours: socket.socket
+    ours: Socket
     close_on_exec: bool
 
 

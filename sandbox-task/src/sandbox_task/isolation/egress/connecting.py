@@ -4,18 +4,16 @@ Part of what is given to B's interpreter as text (see `executor`): standard libr
 """
 
 # Importing pathlib would be half of the time that the wall takes to go up.
-# ruff: noqa: PTH115, PTH116
 
 from __future__ import annotations
 
 import errno
-import os
-import socket
 import stat
 import struct
 
 from sandbox_task.isolation.egress.listeners import listeners
 from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.slim import Socket, os, socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,9 +53,9 @@ def find_way(task: int, fd: int, raw: bytes, doors: frozenset[int], taken: Colle
     return Way(family, _as_asked(family, text, port))
 
 
-def begin(way: Way) -> tuple[socket.socket, int]:
+def begin(way: Way) -> tuple[Socket, int]:
     """A socket of ours on its way there, and what the kernel said to it. Raises OSError or Denied."""
-    ours = socket.socket(way.family, socket.SOCK_STREAM)
+    ours = Socket(way.family, socket.SOCK_STREAM)
     ours.settimeout(0)
     try:
         problem = ours.connect_ex(way.target)
@@ -112,7 +110,7 @@ def _require_new_socket(task: int, fd: int, taken: Collection[str]) -> None:
         raise Denied(errno.EISCONN)
 
 
-def name_of(sock: socket.socket) -> str:
+def name_of(sock: Socket) -> str:
     """As /proc shows it, in whatever process."""
     return f"socket:[{os.fstat(sock.fileno()).st_ino}]"
 
@@ -134,7 +132,7 @@ def _own_path(task: int, raw: bytes) -> bytes:
     return path
 
 
-def _require_own_peer(ours: socket.socket) -> None:
+def _require_own_peer(ours: Socket) -> None:
     _pid, owner, _group = struct.unpack("=iII", ours.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if owner != os.geteuid():
         raise Denied(errno.EACCES)

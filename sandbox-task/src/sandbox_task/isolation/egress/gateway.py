@@ -133,8 +133,10 @@ def _settle(future: Future[Policy], find: Callable[[], Policy]) -> None:
 
 def guard(doors: list[int], env: dict[str, str]) -> Passage:
     """Closes the network of this machine to B but for these ports of loopback."""
-    modules = (guarding, socket_filter, notifications, listeners, connecting, broker)
-    return Passage(env, f"passage.stand_guard(frozenset({sorted(doors)!r}))", modules)
+    names = socket_filter.calls()
+    closing = f"{names.seccomp}, {socket_filter.program(names)!r}"
+    before = f"passage.stand_guard(frozenset({sorted(doors)!r}), {closing})"
+    return Passage(env, before, (guarding, notifications, listeners, connecting, broker))
 
 
 def proxy_environment(port: int) -> dict[str, str]:

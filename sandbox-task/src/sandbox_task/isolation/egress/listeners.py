@@ -8,11 +8,10 @@ Part of what is given to B's interpreter as text (see `executor`): standard libr
 
 from __future__ import annotations
 
-import os
-import socket
 import struct
 
 from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.slim import Socket, socket, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def listeners(port: int) -> list[Listener]:
 
 def _ask(family: int, port: int) -> Iterator[Listener]:
     wanted = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 1 << _LISTEN) + struct.pack(">H46x", port)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as line:
+    with Socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as line:
         line.settimeout(1)
         line.send(_HEADER.pack(_HEADER.size + len(wanted), _BY_FAMILY, _DUMP, 1, 0) + wanted)
         while True:
@@ -60,9 +59,7 @@ def _row(data: bytes) -> Listener:
 
 
 def _read(table: str, port: int) -> Iterator[Listener]:
-    if not os.path.exists(table):  # noqa: PTH110 - as above
-        return  # a kernel without IPv6
-    with open(table, encoding="ascii") as file:
+    with suppress(FileNotFoundError), open(table, encoding="ascii") as file:  # a kernel may have no IPv6
         for line in file:
             fields = line.split()
             address, _, number = fields[1].partition(":")

@@ -53,7 +53,8 @@ class Server:
             try:
                 connection, _ = listener.accept()
             except OSError:  # it was dropped, or there is no descriptor left for the moment
-                time.sleep(_PAUSE_SECONDS)
+                if listener in self._listeners:
+                    time.sleep(_PAUSE_SECONDS)
                 continue
             if self._free.acquire(blocking=False):
                 self._start(connection)

@@ -1,7 +1,5 @@
 """The seccomp filter of backend `uid`: which kinds of socket B may make; where they lead is asked of the broker.
 
-Part of what is given to B's interpreter as text (see `executor`): standard library only, Python 3.9.
-
 Only streams pass: TCP, where an address is given by `connect` alone, and Unix sockets. A datagram socket can name
 another target with each message, in memory that no filter sees. Netlink is for asking about routes and interfaces.
 """
@@ -12,10 +10,10 @@ import errno
 import os
 import socket
 import struct
+from typing import TYPE_CHECKING, NamedTuple
 
-from sandbox_task.isolation.record import Record
+from sandbox_task.isolation.wall import WallError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,7 +28,7 @@ _ROUTE = 0
 _X32 = 0x40000000  # another numbering of the same calls on x86_64
 
 
-class Calls(Record):
+class Calls(NamedTuple):
     architecture: int
     seccomp: int
     connect: int
@@ -48,14 +46,11 @@ _CALLS = {
 }
 
 
-class Unsupported(Exception):
-    """The wall can't be put up on this machine, in words."""
-
-
 def calls() -> Calls:
+    """Raises WallError on a machine whose calls are not known."""
     machine = os.uname().machine
     if machine not in _CALLS:
-        raise Unsupported(f"the network can't be closed to commands on {machine}")
+        raise WallError(f"the network can't be closed to commands on {machine}")
     return _CALLS[machine]
 
 

@@ -37,6 +37,7 @@ SETTINGS = (
 def environment() -> dict[str, str]:
     path = os.pathsep.join(str(ROOT / part) for part in ("functions", "layers/core/python"))
     settings = dict.fromkeys(SETTINGS, "https://bench.example")
+    settings["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     return os.environ | settings | {"CONCURRENCY": "2", "PYTHONPATH": path, "AWS_DEFAULT_REGION": "eu-west-1"}
 
 

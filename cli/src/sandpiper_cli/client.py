@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from json import dumps, loads
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode
 
-import httpx
+from sandpiper_cli import exits
+from sandpiper_cli.addresses import is_loopback
+from sandpiper_cli.failures import ApiError, Unreachable
+from sandpiper_cli.http import NoAnswer, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 PAGE = 200
 TERMINAL = {
@@ -19,31 +24,10 @@ TERMINAL = {
     "run_cancelled": "cancelled",
     "run_timed_out": "timed_out",
 }  # the last event of a run, and the status it leaves
-_TIMEOUT = httpx.Timeout(35, connect=5)  # an HTTP API answers within 30 s
+_OK, _NOT_OK = 200, 300
 _IN_NAMES = ":@"  # of users and organizations
 
 Json = dict[str, Any]
-
-
-class ApiError(Exception):
-    """The API said no, in its own words."""
-
-    def __init__(self, status: int, error: Mapping[str, Any]) -> None:
-        super().__init__(str(error.get("message") or f"the API answered {status}"))
-        self.status = status
-        self.type = str(error.get("type", "internal_error"))
-        self.retryable = bool(error.get("retryable", status >= 500))
-        self.request_id = error.get("request_id")
-        self.details: list[Mapping[str, str]] = list(error.get("details") or [])
-
-
-class Unreachable(Exception):
-    """Nobody answers at the URL."""
-
-    def __init__(self, url: str, reason: object) -> None:
-        parts = urlsplit(url)
-        super().__init__(f"nobody answers at {parts.scheme}://{parts.netloc} ({reason})")
-        self.is_local = is_loopback(url)
 
 
 @dataclass(frozen=True)
@@ -87,12 +71,8 @@ class Target(Protocol):
 class Api:
     def __init__(self, endpoint: str, token: str | None) -> None:
         self.endpoint = endpoint.rstrip("/")
-        self._http = httpx.Client(
-            base_url=self.endpoint,
-            headers={"authorization": f"Bearer {token}"} if token else {},
-            timeout=_TIMEOUT,
-            trust_env=not self.is_local,  # a proxy has no business between us and our own machine
-        )
+        self._server = Server(self.endpoint)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     @property
     def is_local(self) -> bool:
@@ -102,10 +82,10 @@ class Api:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self._http.close()
+        self._server.close()
 
     def health(self) -> Json:
-        return self._call("GET", "/health", also_ok={503})
+        return self._call("GET", "/health", also_ok=(503,))
 
     def start(self, body: Json, *, headers: Mapping[str, str]) -> Json:
         return self._call("POST", "/execute", json=body, headers=headers)
@@ -167,37 +147,43 @@ class Api:
         answer = self._call("POST", "/tickets")
         return Ticket(answer["ticket"], answer["websocket_url"])
 
+    def diff_text(self, run_id: str) -> str:
+        content = io.BytesIO()
+        self.download(self.diff(run_id), content)
+        return content.getvalue().decode("utf-8", errors="replace")
+
     def download(self, link: Link, target: Target) -> int:
         """Write what a presigned URL holds; returns its size. The URL is its own authorization: no token goes there."""
         size = 0
-        try:
-            with httpx.stream("GET", link.url, timeout=_TIMEOUT, trust_env=not is_loopback(link.url)) as answer:
-                if answer.status_code != httpx.codes.OK:
-                    raise ApiError(answer.status_code, {"message": f"the storage answered {answer.status_code}"})
-                for chunk in answer.iter_bytes():
-                    size += target.write(chunk)
-        except httpx.HTTPError as error:
-            raise Unreachable(link.url, error) from error
+        with _unreachable(link.url), Server(link.url) as storage:
+            answer = storage.ask("GET", link.url, {})
+            if answer.status != _OK:
+                raise ApiError(answer.status, {"message": f"the storage answered {answer.status}"})
+            for chunk in answer.chunks():
+                size += target.write(chunk)
         return size
 
-    def _call(self, method: str, path: str, *, also_ok: set[int] | None = None, **options: Any) -> Json:
-        try:
-            answer = self._http.request(method, path, **options)
-        except httpx.HTTPError as error:
-            raise Unreachable(self.endpoint, error) from error
-        body = _body_of(answer)
-        if answer.is_success or answer.status_code in (also_ok or set()):
+    def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        json: Any = None,
+        headers: Mapping[str, str] | None = None,
+        also_ok: tuple[int, ...] = (),
+    ) -> Json:
+        url = f"{self.endpoint}{path}?{urlencode(params)}" if params else f"{self.endpoint}{path}"
+        content = {} if json is None else {"Content-Type": "application/json"}
+        sent_headers = _sendable({**self._headers, **content, **(headers or {})})
+        sent = None if json is None else dumps(json).encode()
+        with _unreachable(self.endpoint):
+            answer = self._server.ask(method, url, sent_headers, sent)
+            body = _body_of(answer.status, answer.read())
+        if answer.status < _NOT_OK or answer.status in also_ok:
             return body
-        error_info = body.get("error")
-        raise ApiError(answer.status_code, error_info if isinstance(error_info, dict) else body)
-
-
-def is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        error = body.get("error")
+        raise ApiError(answer.status, error if isinstance(error, dict) else body)
 
 
 def event_of(found: Mapping[str, Any]) -> Event:
@@ -215,11 +201,27 @@ def _path(run_id: str, *more: str) -> str:
     return "/".join(["/runs", quote(run_id, safe=""), *more])
 
 
-def _body_of(answer: httpx.Response) -> Json:
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            what = "the token" if name == "Authorization" else name
+            raise exits.CliError(f"{what} has characters that can't be sent", exits.USAGE)
+    return headers
+
+
+def _body_of(status: int, content: bytes) -> Json:
     try:
-        body = answer.json()
+        body = loads(content)
     except ValueError:
         body = None
     if isinstance(body, dict):
         return body
-    raise ApiError(answer.status_code, {"message": f"the endpoint answered {answer.status_code} without JSON"})
+    raise ApiError(status, {"message": f"the endpoint answered {status} without JSON"})
+
+
+@contextlib.contextmanager
+def _unreachable(url: str) -> Iterator[None]:
+    try:
+        yield
+    except NoAnswer as error:
+        raise Unreachable(url, error) from error

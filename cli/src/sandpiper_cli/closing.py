@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from sandpiper_cli.findings import duration_lines, gate_lines, handed_back
 from sandpiper_cli.narrate import Line, error_text
-from sandpiper_cli.text import neutralise, one_line, seconds
+from sandpiper_cli.text import neutralise, one_line
 from sandpiper_cli.waiting import waiting_lines
 
 if TYPE_CHECKING:
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
 DIFF_LINES = 200
 _WIDE = 160
 _STYLE_OF_STATUS = {"completed": "good", "failed": "bad", "cancelled": "warn", "timed_out": "bad", "suspended": "warn"}
-_STYLE_OF_CHECK = {"passed": "good", "failed": "bad", "known_broken": "warn"}
 
 
 def closing_lines(run: Json, diff: str | None, log: Link | None) -> list[Line]:
@@ -39,18 +35,6 @@ def tokens_in(usage: Json) -> int:
 
 def status_style(status: str) -> str:
     return _STYLE_OF_STATUS.get(status, "status")
-
-
-def gate_table(run: Json) -> Table | None:
-    checks = ((run.get("result") or {}).get("gate") or {}).get("checks") or []
-    if not checks:
-        return None
-    table = Table("check", "result", "took", title="Quality gate", title_justify="left", title_style="bold")
-    for check in checks:
-        style = {"good": "green", "bad": "red", "warn": "yellow"}[_STYLE_OF_CHECK[check["status"]]]
-        took = seconds(check.get("duration_ms", 0) / 1000)
-        table.add_row(one_line(check["command"], _WIDE), Text(check["status"].replace("_", " "), style=style), took)
-    return table
 
 
 def diff_lines(diff: str, *, limit: int | None, run_id: str) -> list[Line]:

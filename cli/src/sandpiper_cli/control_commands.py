@@ -35,7 +35,6 @@ def budget(
     Examples:
 
         sandpiper budget RUN
-
         sandpiper budget RUN --turns 100 --cost 5
     """
     wanted = {"max_turns": turns, "max_cost_usd": cost, "max_total_tokens": tokens, "timeout_seconds": seconds}
@@ -54,7 +53,7 @@ def say(
     connection: Connection,
     *,
     run_id: RunArgument,
-    text: Annotated[str, typer.Argument(help="What to tell the agent.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to tell the agent.")],
     idempotency_key: Annotated[str | None, typer.Option(help="Repeating it with the key says it once.")] = None,
     as_json: JsonOption = False,
 ) -> None:

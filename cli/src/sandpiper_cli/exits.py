@@ -18,3 +18,7 @@ class CliError(Exception):
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+    @property
+    def lines(self) -> list[str]:
+        return [str(self)]

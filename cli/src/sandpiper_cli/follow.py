@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sandpiper_cli import exits
-from sandpiper_cli.client import Api, ApiError, Unreachable
+from sandpiper_cli.failures import ApiError, Unreachable
 from sandpiper_cli.live import Stream
 from sandpiper_cli.render import Ending, View
 
 if TYPE_CHECKING:
-    from sandpiper_cli.client import Event, Json, Link
+    from sandpiper_cli.client import Api, Event, Json, Link
 
 SETTLE_SECONDS = 3.0
 _LOOK_EVERY_SECONDS = 0.5
@@ -76,7 +75,7 @@ def _diff_of(api: Api, run: Json) -> str | None:
     if run["status"] == "suspended" or not ((run.get("result") or {}).get("diff_stat") or {}).get("files"):
         return None
     try:
-        return diff_text(api, run["run_id"])
+        return api.diff_text(run["run_id"])
     except _STORAGE_FAILURES:
         return None  # the run's outcome is what was asked for; `sandpiper diff` says what is wrong with the diff
 
@@ -86,9 +85,3 @@ def _log_of(api: Api, run_id: str) -> Link | None:
         return api.logs(run_id).whole
     except _STORAGE_FAILURES:
         return None  # a run that never had a sandbox has no log
-
-
-def diff_text(api: Api, run_id: str) -> str:
-    content = io.BytesIO()
-    api.download(api.diff(run_id), content)
-    return content.getvalue().decode("utf-8", errors="replace")

@@ -6,15 +6,14 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-import httpx
 import typer
 
 from sandpiper_cli import exits
+from sandpiper_cli.help import Command
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, connected
 from sandpiper_cli.output import print_json
-from sandpiper_cli.render import show as print_lines
-from sandpiper_cli.render import terminal_console
+from sandpiper_cli.screen import print_lines, terminal_console
 from sandpiper_cli.session import Connection, local_info
 
 if TYPE_CHECKING:
@@ -27,7 +26,10 @@ PlaceArgument = Annotated[str, typer.Argument(metavar="REPO#N", help="An issue o
 UserOption = Annotated[str, typer.Option("--as", metavar="USER", help="Who speaks: ann may write, rob may only read.")]
 
 github = typer.Typer(
-    name="github", no_args_is_help=True, help="Look at the fake GitHub of `sandpiper up --github fake`."
+    name="github",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Look at the fake GitHub of `sandpiper up --github fake`.",
 )
 
 
@@ -36,7 +38,7 @@ def comment(
     connection: Connection,
     *,
     place: PlaceArgument,
-    text: Annotated[str, typer.Argument(help="What to say, such as `/implement`.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to say, such as `/implement`.")],
     user: UserOption = "ann",
     as_json: JsonOption = False,
 ) -> None:
@@ -50,7 +52,7 @@ def comment(
     print_json(said) if as_json else typer.echo(said["html_url"])
 
 
-@github.command("show")
+@github.command("show", cls=Command)
 @connected
 def show(connection: Connection, *, place: PlaceArgument, as_json: JsonOption = False) -> None:
     """Show an issue or a pull request: what was said, and the open pull requests.
@@ -89,6 +91,8 @@ def _parse(place: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _fake(connection: Connection) -> Iterator[GitHubAdmin]:
+    import httpx  # noqa: PLC0415 - the other commands start without it
+
     from sandpiper_local.fake_github.client import GitHubAdmin  # noqa: PLC0415 - the client alone starts without it
 
     url = local_info(connection.state).get("github_url")

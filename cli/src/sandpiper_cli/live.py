@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from sandpiper_cli.client import TERMINAL, Api, ApiError, Unreachable, event_of, is_loopback
+from sandpiper_cli.addresses import is_loopback
+from sandpiper_cli.client import TERMINAL, Api, event_of
+from sandpiper_cli.failures import ApiError, Unreachable
 from sandpiper_cli.ordering import InOrder
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import io
 import time
 from typing import TYPE_CHECKING
 
-from sandpiper_cli.client import TERMINAL, Api, ApiError
+from sandpiper_cli.client import TERMINAL, Api
+from sandpiper_cli.failures import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

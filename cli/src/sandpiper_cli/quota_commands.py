@@ -10,7 +10,7 @@ from sandpiper_cli import exits
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, connected
 from sandpiper_cli.output import print_json
-from sandpiper_cli.render import show, terminal_console
+from sandpiper_cli.screen import print_lines, terminal_console
 from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
 from sandpiper_cli.text import one_line
 
@@ -44,7 +44,6 @@ def quota(
     Examples:
 
         sandpiper quota --user ann
-
         sandpiper quota --org acme --set concurrency=10 --set monthly_usd=500
     """
     if (user is None) == (org is None):
@@ -53,7 +52,7 @@ def quota(
     wanted = dict(map(_limit, limits or []))
     with connection.api() as api:
         answer = api.set_quota(kind, str(name), wanted) if wanted else api.quota(kind, str(name))
-    print_json(answer) if as_json else show(terminal_console(), quota_lines(answer["quota"]))
+    print_json(answer) if as_json else print_lines(terminal_console(), quota_lines(answer["quota"]))
 
 
 def quota_lines(found: Json) -> list[Line]:

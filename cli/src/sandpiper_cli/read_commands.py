@@ -7,22 +7,20 @@ from pathlib import Path  # noqa: TC003 - typer reads it at run time
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from sandpiper_cli import exits
-from sandpiper_cli.closing import closing_lines, diff_lines, gate_table, status_style, tokens_in
-from sandpiper_cli.follow import diff_text
-from sandpiper_cli.logs import write_log
+from sandpiper_cli.closing import closing_lines, diff_lines, tokens_in
 from sandpiper_cli.narrate import Line
 from sandpiper_cli.options import JsonOption, RunArgument, connected
 from sandpiper_cli.output import print_json, stdout_target
 from sandpiper_cli.quota_commands import quota_lines
-from sandpiper_cli.render import STYLES, is_animated, show, terminal_console
+from sandpiper_cli.screen import is_animated, print_lines, terminal_console
 from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
 from sandpiper_cli.text import about, byte_size, one_line
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from sandpiper_cli.client import Json
 
 
@@ -50,7 +48,7 @@ def runs(
 
 
 @connected
-def show_run(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
+def show(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = False) -> None:
     """Show one run: status, result, cost."""
     with connection.api() as api:
         found = api.run(run_id)
@@ -58,10 +56,10 @@ def show_run(connection: Connection, *, run_id: RunArgument, as_json: JsonOption
         print_json(found)
         return
     console = terminal_console()
-    show(console, [Line("title", one_line(found["task"], 500)), Line("dim", _where_and_when(found))])
-    if is_animated(console) and (table := gate_table(found)) is not None:
-        console.print(table)
-    show(console, closing_lines(found, None, None))
+    print_lines(console, [Line("title", one_line(found["task"], 500)), Line("dim", _where_and_when(found))])
+    if is_animated(console):
+        _print_gate(console, found)
+    print_lines(console, closing_lines(found, None, None))
 
 
 @connected
@@ -78,6 +76,8 @@ def logs(
 
     Example: sandpiper logs RUN --follow
     """
+    from sandpiper_cli.logs import write_log  # noqa: PLC0415 - the other commands need no HTTP to be explained
+
     with connection.api() as api:
         if as_json:
             print_json((api.logs(run_id).whole or _no_whole_log(run_id))._asdict())
@@ -101,7 +101,7 @@ def diff(connection: Connection, *, run_id: RunArgument, as_json: JsonOption = F
         if as_json:
             print_json(api.diff(run_id)._asdict())
         elif sys.stdout.isatty():
-            show(terminal_console(), diff_lines(diff_text(api, run_id), limit=None, run_id=run_id))
+            print_lines(terminal_console(), diff_lines(api.diff_text(run_id), limit=None, run_id=run_id))
         else:
             api.download(api.diff(run_id), sys.stdout.buffer)
 
@@ -119,7 +119,7 @@ def usage(
     """
     with connection.api() as api:
         used = api.usage(month)
-    print_json(used) if as_json else show(terminal_console(), _usage_lines(used))
+    print_json(used) if as_json else print_lines(terminal_console(), _usage_lines(used))
 
 
 @connected
@@ -140,17 +140,21 @@ def _no_whole_log(run_id: str) -> NoReturn:
     raise exits.CliError(message, exits.API_ERROR)
 
 
+def _print_gate(console: Console, run: Json) -> None:
+    from sandpiper_cli.tables import gate_table  # noqa: PLC0415 - for people at a terminal only
+
+    if (table := gate_table(run)) is not None:
+        console.print(table)
+
+
 def _print_runs(found: list[Json]) -> None:
-    console = terminal_console()
-    if not is_animated(console):
-        for run in found:
-            typer.echo("\t".join(_row(run)))
+    rows = [_row(run) for run in found]
+    if not is_animated(console := terminal_console()):
+        typer.echo("\n".join(map("\t".join, rows)))
         return
-    table = Table("run", "status", "created", "repository", "task", box=None)
-    for run in found:
-        cells = _row(run)
-        table.add_row(cells[0], Text(cells[1], style=STYLES[status_style(run["status"])]), *cells[2:])
-    console.print(table)
+    from sandpiper_cli.tables import runs_table  # noqa: PLC0415 - for people at a terminal only
+
+    console.print(runs_table(rows))
 
 
 def _row(run: Json) -> list[str]:
@@ -195,4 +199,4 @@ def _print_health(answer: Json, *, well: bool) -> None:
     lines += [
         Line("plain", f"  {name}: {one_line(str(state), 200)}") for name, state in answer.get("checks", {}).items()
     ]
-    show(terminal_console(), lines)
+    print_lines(terminal_console(), lines)

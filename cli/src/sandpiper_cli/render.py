@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from sandpiper_cli.closing import closing_lines, gate_table
-from sandpiper_cli.narrate import Line, Narrator
+from sandpiper_cli.closing import closing_lines
+from sandpiper_cli.narrate import Narrator
+from sandpiper_cli.screen import is_animated, print_lines, terminal_console
 from sandpiper_cli.speech import Speech
-from sandpiper_cli.text import neutralise, one_line, seconds
+from sandpiper_cli.tables import gate_table
+from sandpiper_cli.text import one_line, seconds
 from sandpiper_cli.waiting import waiting_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import TextIO
 
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
     from sandpiper_cli.client import Event, Json, Link
-
-STYLES: Mapping[str, str] = {
-    "status": "bold",
-    "dim": "dim",
-    "output": "dim",
-    "words": "default",
-    "plan": "bold cyan",
-    "step": "cyan",
-    "command": "bold yellow",
-    "tool": "yellow",
-    "file": "magenta",
-    "good": "green",
-    "bad": "bold red",
-    "warn": "yellow",
-    "added": "green",
-    "removed": "red",
-    "hunk": "cyan",
-    "plain": "default",
-    "title": "bold",
-    "link": "blue underline",
-}
 
 
 class Ending(NamedTuple):
@@ -124,19 +103,19 @@ class ConsoleView:
     def event(self, event: Event) -> None:
         self._status.update(event)
         self._speech.update(event)
-        show(self._console, self._narrator.tell(event))
+        print_lines(self._console, self._narrator.tell(event))
 
     def delta(self, delta: Json) -> None:
         self._speech.hear(delta)
 
     def waiting(self, run: Json) -> None:
-        show(self._console, waiting_lines(run))
+        print_lines(self._console, waiting_lines(run))
 
     def ended(self, ending: Ending) -> None:
         self._live.stop()
         if is_animated(self._console) and (table := gate_table(ending.run)) is not None:
             self._console.print(table)
-        show(self._console, closing_lines(ending.run, ending.diff, ending.log))
+        print_lines(self._console, closing_lines(ending.run, ending.diff, ending.log))
 
     def _below(self) -> RenderableType:
         return Group(self._speech, self._status) if self._speech else self._status
@@ -167,19 +146,6 @@ class StatusLine:
         parts += [f"${self._cost:.4f}"] if self._cost else []
         self._spinner.update(text=Text(" · ".join(parts), style="bold"))
         return self._spinner
-
-
-def terminal_console(file: TextIO | None = None) -> Console:
-    return Console(file=file, highlight=False, markup=False, emoji=False)
-
-
-def is_animated(console: Console) -> bool:
-    return console.is_terminal and not console.is_dumb_terminal and not os.environ.get("NO_COLOR")
-
-
-def show(console: Console, lines: list[Line]) -> None:
-    for line in lines:
-        console.print(Text(neutralise(line.text), style=STYLES[line.style]), soft_wrap=True)
 
 
 def view_for(*, as_json: bool, deltas: bool = False) -> View:

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sandpiper_cli import exits
-from sandpiper_cli.follow import exit_code_of, follow
 from sandpiper_cli.options import JsonOption, RunArgument, connected
 from sandpiper_cli.output import print_json
-from sandpiper_cli.render import view_for
 from sandpiper_cli.repos import repo_to_send
 from sandpiper_cli.session import Connection  # noqa: TC001 - typer reads it at run time
 
 if TYPE_CHECKING:
     from sandpiper_cli.client import Api
-    from sandpiper_cli.render import View
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Stay while the run is suspended, too.")]
 DeltasOption = Annotated[
@@ -30,7 +27,7 @@ DeltasOption = Annotated[
 def run(
     connection: Connection,
     *,
-    task: Annotated[str, typer.Argument(help="What is to be done, in your own words.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What is to be done, in your own words.")],
     repo: Annotated[
         str | None, typer.Option("--repo", "-r", help="owner/repo, an https URL, or ./path of a checkout here.")
     ] = None,
@@ -66,7 +63,6 @@ def run(
     Examples:
 
         sandpiper run --repo ./my-project "Fix the failing test"
-
         sandpiper run --repo owner/repo --type code-review --no-follow "Review the error handling"
     """
     with connection.api() as api:
@@ -89,8 +85,7 @@ def run(
         if not follow_run:
             print_json(started) if as_json else typer.echo(started["run_id"])
             return
-        view = view_for(as_json=as_json, deltas=deltas)
-        _follow_to_exit(api, started["run_id"], view, after=0, wait=wait)
+        _follow_to_exit(api, started["run_id"], as_json=as_json, deltas=deltas, wait=wait)
 
 
 @connected
@@ -108,12 +103,15 @@ def watch(
     Exit code as for `run`. The socket may be cut as often as it likes: every event is shown once.
     """
     with connection.api() as api:
-        _follow_to_exit(api, run_id, view_for(as_json=as_json, deltas=deltas), after=after, wait=wait)
+        _follow_to_exit(api, run_id, after=after, as_json=as_json, deltas=deltas, wait=wait)
 
 
-def _follow_to_exit(api: Api, run_id: str, view: View, *, after: int, wait: bool) -> None:
+def _follow_to_exit(api: Api, run_id: str, *, after: int = 0, as_json: bool, deltas: bool, wait: bool) -> None:
+    from sandpiper_cli.follow import exit_code_of, follow  # noqa: PLC0415 - sockets and live screens are slow to load
+    from sandpiper_cli.render import view_for  # noqa: PLC0415
+
     try:
-        ended = follow(api, run_id, view, after=after, wait=wait)
+        ended = follow(api, run_id, view_for(as_json=as_json, deltas=deltas), after=after, wait=wait)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"\nThe run goes on. Watch it: sandpiper watch {run_id}\n           Stop it: sandpiper cancel {run_id}\n"

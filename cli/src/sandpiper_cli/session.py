@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import os
 import time
@@ -9,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sandpiper_cli import exits
-from sandpiper_cli.client import Api
+from sandpiper_cli.addresses import is_web_url
 from sandpiper_local.paths import StateDir, default_state_dir
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sandpiper_cli.client import Api
 
 LOCAL_USER = "local"
 LOCAL_TOKEN_SECONDS = 12 * 60 * 60  # long enough for the longest run to be followed to its end
@@ -41,14 +45,22 @@ class Connection:
 
     def api(self) -> Api:
         if self.endpoint is None:
-            return Api(local_info(self.state)["api_url"], self.token or mint(self.state))
+            return _client(local_info(self.state)["api_url"], self.token or mint(self.state))
         if self.token is None:
             raise exits.CliError("with --endpoint, give a token too: --token or SANDPIPER_TOKEN", exits.USAGE)
-        return Api(self.endpoint, self.token)
+        return _client(self.endpoint, self.token)
 
     def open_api(self) -> Api:
         """For the routes that ask for no token."""
-        return Api(self.endpoint or local_info(self.state)["api_url"], self.token)
+        return _client(self.endpoint or local_info(self.state)["api_url"], self.token)
+
+
+def _client(endpoint: str, token: str | None) -> Api:
+    from sandpiper_cli.client import Api  # noqa: PLC0415 - help and tokens need no HTTP
+
+    if not is_web_url(endpoint):
+        raise exits.CliError(f"{endpoint} is no http or https URL", exits.USAGE)
+    return Api(endpoint, token and token.strip())
 
 
 def local_info(state: StateDir) -> dict[str, Any]:
@@ -70,8 +82,6 @@ def mint(
     ttl_seconds: int = LOCAL_TOKEN_SECONDS,
 ) -> str:
     """A token that the stack of this state directory takes."""
-    import jwt  # noqa: PLC0415 - slow to import, and most commands against an endpoint never mint
-
     try:
         secret = state.jwt_secret.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -79,4 +89,14 @@ def mint(
         raise exits.CliError(message, exits.NOT_RUNNING) from None
     now = int(time.time())
     claims = {"sub": user, "org": org, "scope": scope, "iat": now, "exp": now + ttl_seconds}
-    return jwt.encode({name: value for name, value in claims.items() if value is not None}, secret, algorithm="HS256")
+    return _signed({name: value for name, value in claims.items() if value is not None}, secret)
+
+
+def _signed(claims: dict[str, Any], secret: str) -> str:
+    """An HS256 token. A library for all kinds of them takes as long to import as everything else here."""
+    said = ".".join(_part(json.dumps(part).encode()) for part in ({"alg": "HS256", "typ": "JWT"}, claims))
+    return f"{said}.{_part(hmac.digest(secret.encode(), said.encode(), 'sha256'))}"
+
+
+def _part(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
-from botocore.config import Config
-
 from sandpiper_local import paths
 from sandpiper_local.ecs_agent import bell
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from botocore.session import Session
 
 REGION = "us-east-1"
 HOST = "127.0.0.1"
@@ -98,9 +97,11 @@ class EmbeddedAws:
 
 
 def client(service: str, endpoint: str, region: str, credentials: Mapping[str, str]) -> Any:
+    from botocore.config import Config  # noqa: PLC0415 - most that import this module need no SDK
+
     with _building:
         session: Any = _session()  # the stubs want the service as a literal
-        return session.client(
+        return session.create_client(
             service,
             endpoint_url=endpoint,
             region_name=region,
@@ -112,9 +113,11 @@ def client(service: str, endpoint: str, region: str, credentials: Mapping[str, s
 
 
 @functools.cache
-def _session() -> boto3.session.Session:
+def _session() -> Session:
     """One for all: a new one reads all of botocore's data again, and every task would wait for it."""
-    return boto3.session.Session()
+    from botocore.session import Session  # noqa: PLC0415
+
+    return Session()
 
 
 def answers(url: str) -> bool:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from sandpiper.logic.github.deliveries import owner_of
 from sandpiper.logic.github.status_comment import marker
-from sandpiper_cli.client import ApiError
+from sandpiper_cli.failures import ApiError
 from sandpiper_cli.follow import follow
 from sandpiper_cli.narrate import Line
-from sandpiper_cli.render import ConsoleView, show, terminal_console
+from sandpiper_cli.render import ConsoleView
+from sandpiper_cli.screen import print_lines, terminal_console
 from sandpiper_cli.session import Connection, mint
 from sandpiper_cli.text import byte_size
 from sandpiper_local.errors import LocalError
@@ -150,7 +151,7 @@ class Demo:
         self._say("title", f"\n{text}")
 
     def _say(self, style: str, text: str) -> None:
-        show(self._console, [Line(style, text)])
+        print_lines(self._console, [Line(style, text)])
 
 
 def wait_for[T](look: Callable[[], T | None], complaint: str) -> T:

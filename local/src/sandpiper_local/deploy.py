@@ -1,4 +1,4 @@
-"""The real template on the embedded AWS: adapt, create the stack, fill in its secrets."""
+"""The real template on the embedded AWS: create the stack from its bundle, fill in its secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, WaiterError
 
-from sandpiper_local import paths
 from sandpiper_local.errors import DeployFailed
-from sandpiper_local.template.adapter import adapt
+from sandpiper_local.template.bundle import BUCKET, TEMPLATE, objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from sandpiper_local.aws import EmbeddedAws
 
 STACK_NAME = "sandpiper"
-_PACKAGES = "sandpiper-packages"
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,20 @@ class Deployed:
     websocket_stage: str
 
 
-def deploy(aws: EmbeddedAws, built: Path, parameters: Mapping[str, str]) -> Deployed:
+def deploy(aws: EmbeddedAws, bundle: Path, parameters: Mapping[str, str]) -> Deployed:
+    _refuse_unknown(parameters, json.loads((bundle / TEMPLATE).read_text()))
     s3 = aws.client("s3")
-    s3.create_bucket(Bucket=_PACKAGES)
-
-    def upload(key: str, content: bytes) -> str:
-        s3.put_object(Bucket=_PACKAGES, Key=key, Body=content)
-        return f"s3://{_PACKAGES}/{key}"
-
-    template = adapt(built, parameters, region=aws.region, layers=paths.LAYERS, upload=upload)
-    upload("template.json", json.dumps(template).encode())
-    outputs = _create_stack(aws, f"{aws.endpoint}/{_PACKAGES}/template.json", parameters)
+    s3.create_bucket(Bucket=BUCKET)
+    for key, content in objects(bundle):
+        s3.put_object(Bucket=BUCKET, Key=key, Body=content)
+    outputs = _create_stack(aws, f"{aws.endpoint}/{BUCKET}/{TEMPLATE}", parameters)
     stages = aws.client("apigatewayv2").get_stages(ApiId=outputs["WebSocketApiId"])["Items"]
     return Deployed(outputs, stages[0]["StageName"])
+
+
+def _refuse_unknown(parameters: Mapping[str, str], template: Mapping[str, Any]) -> None:
+    if unknown := sorted(parameters.keys() - template.get("Parameters", {}).keys()):
+        raise DeployFailed(f"template.yaml has no parameter {', '.join(unknown)}")
 
 
 def _create_stack(aws: EmbeddedAws, template_url: str, parameters: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandpiper_local import paths
 from sandpiper_local.aws import HOST, SYSTEM_PATH, EmbeddedAws, answers
-from sandpiper_local.build import built_template
+from sandpiper_local.build import up_to_date_bundle
 from sandpiper_local.deploy import STACK_NAME, deploy, put_secrets
 from sandpiper_local.errors import BadSetting
 
@@ -51,10 +51,10 @@ class Startup:
         self.parts.start("aws", self.aws.command(), self.aws.environment(self.scratch))
         model_url = self._model_url()
         self._progress("building the functions")
-        with built_template(self.parts, self.state, self.environment) as template:
+        with up_to_date_bundle(self.parts, self.state, self.environment, region=self.aws.region) as bundle:
             self.parts.wait_until(self.aws.is_ready, part="aws", seconds=_READY_SECONDS)
             self._progress("deploying template.yaml")
-            deployed = deploy(self.aws, template, self._template_parameters(model_url))
+            deployed = deploy(self.aws, bundle, self._template_parameters(model_url))
         put_secrets(
             self.aws,
             deployed.outputs,

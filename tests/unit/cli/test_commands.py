@@ -262,3 +262,29 @@ def test_the_version_is_told_without_a_stack() -> None:
     told = CliRunner().invoke(app, ["--version"])
 
     assert (told.exit_code, told.stdout.split()[0]) == (0, "sandpiper")
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["localhost:8787", "ftp://example.com", "https://", "https://host:port", "nonsense"]
+)
+def test_an_endpoint_that_is_no_url_is_a_mistake_of_usage(endpoint: str) -> None:
+    result = CliRunner().invoke(app, ["runs", "--endpoint", endpoint, "--token", "t"])
+    assert (result.exit_code, result.stderr) == (2, f"{endpoint} is no http or https URL\n")
+
+
+@pytest.mark.parametrize("token", ["two\nlines", "gebühr", "\x1b[31m"])
+def test_a_token_that_can_not_be_sent_is_told_without_showing_it(api: FakeApi, token: str) -> None:
+    result = CliRunner().invoke(app, ["runs", "--endpoint", api.url, "--token", token])
+    assert (result.exit_code, "the token" in result.stderr, token in result.stderr) == (2, True, False)
+    assert not api.requests
+
+
+def test_space_around_a_token_is_none_of_it(api: FakeApi) -> None:
+    result = CliRunner().invoke(app, ["runs", "--endpoint", api.url, "--token", f" {TOKEN}\n"])
+    assert result.exit_code == 0
+
+
+def test_a_key_that_can_not_be_sent_is_a_mistake_of_usage(api: FakeApi) -> None:
+    result = sandpiper(api, "run", "--idempotency-key", "schlüssel", "Fix it")
+    assert (result.exit_code, "Idempotency-Key" in result.stderr) == (2, True)
+    assert not api.requests

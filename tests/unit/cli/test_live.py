@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from sandpiper_cli import live
-from sandpiper_cli.client import Api, ApiError, Unreachable
+from sandpiper_cli.client import Api
+from sandpiper_cli.failures import ApiError, Unreachable
 from sandpiper_cli.live import Stream
 from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, SocketScript, a_run, event
 

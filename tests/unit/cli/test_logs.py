@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sandpiper_cli import client
-from sandpiper_cli.client import Api, ApiError
+from sandpiper_cli.client import Api
+from sandpiper_cli.failures import ApiError
 from sandpiper_cli.logs import write_log
 from tests.unit.cli.fake_api import RUN_ID, TOKEN, FakeApi, a_run
 

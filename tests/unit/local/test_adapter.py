@@ -37,7 +37,7 @@ class Workbench:
         self.bucket[key] = content
         return f"s3://bucket/{key}"
 
-    def adapt(self, resources: dict[str, Any], parameters: dict[str, str] | None = None) -> dict[str, Any]:
+    def adapt(self, resources: dict[str, Any]) -> dict[str, Any]:
         template = {
             "Transform": "AWS::Serverless-2016-10-31",
             "Parameters": {"Stage": {"Type": "String", "Default": "dev"}},
@@ -46,7 +46,7 @@ class Workbench:
         built = self.root / "template.yaml"
         built.write_text(yaml.safe_dump(template))
         layers = self.root / "layers"
-        adapted = adapt(built, parameters or {}, region="us-east-1", layers=layers, upload=self.upload)
+        adapted = adapt(built, region="us-east-1", layers=layers, upload=self.upload)
         found: dict[str, Any] = adapted["Resources"]
         return found
 
@@ -84,9 +84,12 @@ def test_a_layer_is_a_pointer_to_a_copy_that_a_new_build_does_not_touch(bench: W
     assert (copy / "python" / "package.py").read_text() == "x = 1\n"
 
 
-def test_an_unknown_parameter_is_refused_by_name(bench: Workbench) -> None:
-    with pytest.raises(DeployFailed, match="Stagge"):
-        bench.adapt({"Topic": {"Type": "AWS::SNS::Topic"}}, {"Stagge": "prod"})
+def test_what_refers_to_a_parameter_is_left_for_the_deployment_to_fill_in(bench: Workbench) -> None:
+    settings = {"STAGE": {"Ref": "Stage"}, "URL": {"Fn::Sub": "https://${Stage}.example.com"}}
+    function = copy.deepcopy(FUNCTION)
+    function["Properties"]["Environment"] = {"Variables": settings}
+    adapted = bench.adapt({"Api": function})
+    assert adapted["Api"]["Properties"]["Environment"]["Variables"] == settings
 
 
 @pytest.mark.parametrize("kind", sorted(HARMLESS_DROPS))

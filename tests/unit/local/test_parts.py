@@ -174,9 +174,10 @@ def test_the_digest_follows_sources_and_not_caches(tmp_path: Path) -> None:
     code = tmp_path / "functions" / "api"
     code.mkdir(parents=True)
     (code / "handler.py").write_text("1")
-    before = source_digest(tmp_path)
+    sources = ("template.yaml", "functions")
+    before = source_digest(tmp_path, sources)
     (code / "__pycache__").mkdir()
     (code / "__pycache__" / "handler.pyc").write_text("compiled")
-    assert source_digest(tmp_path) == before
+    assert source_digest(tmp_path, sources) == before
     (code / "handler.py").write_text("2")
-    assert source_digest(tmp_path) != before
+    assert source_digest(tmp_path, sources) != before

@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-import boto3
+from botocore.session import Session
 
 from sandpiper_local.ecs_agent.agent import Agent, Settings
 from sandpiper_local.ecs_agent.bell import NAME, Bell
@@ -30,7 +30,9 @@ def main(text: str) -> None:
         scratch=Path(given["scratch"]),
         tools=Path(given["tools"]) if given["tools"] else None,
     )
-    agent = Agent(settings, ecs=boto3.client("ecs"), sts=boto3.client("sts"), functions=boto3.client("lambda"))
+    session = Session()
+    ecs, sts, functions = (session.create_client(service) for service in ("ecs", "sts", "lambda"))
+    agent = Agent(settings, ecs=ecs, sts=sts, functions=functions)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     try:

@@ -31,11 +31,11 @@ HARMLESS_DROPS = {
 }
 
 
-def adapt(built: Path, parameters: Mapping[str, str], *, region: str, layers: Path, upload: Upload) -> dict[str, Any]:
+def adapt(built: Path, *, region: str, layers: Path, upload: Upload) -> dict[str, Any]:
+    """The same whatever the parameters are given: what refers to them is left for the deployment to fill in."""
     source = yaml_parse(built.read_text())
-    values = _parameter_values(source, parameters)
     package(source, built.parent, layers=layers, upload=upload)
-    template = _translate(source, values, region)
+    template = _translate(source, region)
     resources = template["Resources"]
     _refuse_unread(resources)
     _drop_harmless(resources)
@@ -44,16 +44,9 @@ def adapt(built: Path, parameters: Mapping[str, str], *, region: str, layers: Pa
     return template
 
 
-def _parameter_values(source: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    declared = source.get("Parameters", {})
-    if unknown := sorted(given.keys() - declared.keys()):
-        raise DeployFailed(f"template.yaml has no parameter {', '.join(unknown)}")
-    return {name: given.get(name, spec.get("Default", "")) for name, spec in declared.items()}
-
-
-def _translate(source: dict[str, Any], values: dict[str, Any], region: str) -> dict[str, Any]:
+def _translate(source: dict[str, Any], region: str) -> dict[str, Any]:
     translator = Translator(None, Parser(), boto_session=boto3.session.Session(region_name=region))
-    translated: dict[str, Any] = translator.translate(source, parameter_values=values, get_managed_policy_map=dict)
+    translated: dict[str, Any] = translator.translate(source, parameter_values={}, get_managed_policy_map=dict)
     translated.pop("Transform", None)
     return translated
 

@@ -35,6 +35,15 @@ def shared_layer(built: Path, layers: Path) -> bytes:
     return pointer.getvalue()
 
 
+def keep_layer(pointer: bytes, layers: Path) -> bool:
+    """As if it were new. False if it is there no more."""
+    with zipfile.ZipFile(io.BytesIO(pointer)) as archive:
+        layer = layers / archive.read(POINTER).decode()
+    if layer.exists():
+        os.utime(layer)
+    return layer.exists()
+
+
 def content_digest(directory: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(path for path in directory.rglob("*") if path.is_file()):

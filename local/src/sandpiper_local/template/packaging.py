@@ -22,6 +22,7 @@ _LOCATION = {
     "AWS::Serverless::LayerVersion": "ContentUri",
     "AWS::Serverless::StateMachine": "DefinitionUri",
 }
+LAYERS_FOLDER = "layers"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -32,7 +33,8 @@ def package(template: dict[str, Any], base: Path, *, layers: Path, upload: Uploa
         if name is None or resource["Properties"][name].startswith("s3://"):  # a YAML alias of one that is done
             continue
         content = _content(resource["Type"], (base / resource["Properties"][name]).resolve(), layers)
-        key = f"code/{hashlib.sha256(content).hexdigest()}"
+        folder = LAYERS_FOLDER if resource["Type"] == "AWS::Serverless::LayerVersion" else "code"
+        key = f"{folder}/{hashlib.sha256(content).hexdigest()}"
         resource["Properties"][name] = upload(key, content)
 
 

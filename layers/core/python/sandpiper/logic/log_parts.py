@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import batched
 from typing import TYPE_CHECKING
@@ -56,6 +55,8 @@ def page(blobs: Blobs, run_id: str, *, after: str | None, limit: int) -> list[Lo
 
 def whole(blobs: Blobs, run_id: str) -> Iterator[bytes]:
     """All of it as plain text, piece by piece, never more than a few parts in memory."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - the api reads no part, and imports this, too
+
     with ThreadPoolExecutor(limits.LOG_READERS) as pool:
         for parts in batched(_all(blobs, run_id), limits.LOG_READERS, strict=False):
             yield from pool.map(lambda part: gzip.decompress(blobs.get(part.key(run_id))), parts)

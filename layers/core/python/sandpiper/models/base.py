@@ -1,14 +1,13 @@
 """The one place where pydantic's behaviour is chosen for all our models."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
     """Immutable, and refuses fields that it does not know.
 
-    Its validator is built when it is first used: a function that imports all models uses a few of them.
+    Its validator is built when it is first used: a function that imports all models uses a few of them. For the
+    same reason models are written without `from __future__ import annotations`, which pydantic would have to undo.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)

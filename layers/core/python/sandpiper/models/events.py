@@ -1,7 +1,5 @@
 """What happens in a run, as facts with a number. The names are fixed: clients rely on them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal, get_args
 

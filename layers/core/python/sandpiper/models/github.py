@@ -1,7 +1,5 @@
 """Where on GitHub a run was asked for, and where its answers go."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Who is asking."""
 
-from __future__ import annotations
-
 from sandpiper.models.base import Model
 
 

@@ -1,9 +1,9 @@
 """How much one user, or all of an organization together, may start and spend."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal, NamedTuple
+
+from pydantic import Field
 
 from sandpiper.models.base import Model
 
@@ -31,7 +31,7 @@ class Account(Model):
     """What the store knows of a scope: the limits that an admin has set, the starts that count, the month's dollars."""
 
     scope: Scope
-    limits: Quota = Quota()
+    limits: Quota = Field(default_factory=Quota)
     starts: tuple[datetime, ...] = ()  # newest first
     spent_usd: float = 0.0
 

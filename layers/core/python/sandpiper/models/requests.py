@@ -173,19 +173,15 @@ def _shape(body: Any) -> str:
     return "<params>" if isinstance(body, dict) and "params" in body else "<flat>"
 
 
-class _Either[Body](RootModel[Body]):
+class ExecuteRequest(RootModel[Any]):
+    """Either body. Tags are in angle brackets so that they can be told from the names of fields in an error."""
+
     model_config = ConfigDict(defer_build=True)
 
-
-class ExecuteRequest(
-    _Either[
-        Annotated[
-            Annotated[ParamsBody, Tag("<params>")] | Annotated[FlatBody, Tag("<flat>")],
-            Discriminator(_shape),
-        ]
+    root: Annotated[
+        Annotated[ParamsBody, Tag("<params>")] | Annotated[FlatBody, Tag("<flat>")],
+        Discriminator(_shape),
     ]
-):
-    """Either body. Tags are in angle brackets so that they can be told from the names of fields in an error."""
 
 
 class BudgetRequest(RequestModel):

@@ -1,7 +1,5 @@
 """A run and its result: the domain, without a word about how it is stored or served."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 
@@ -40,11 +38,11 @@ class Usage(Model):
     cache_write_tokens: int = 0
     cost_usd: float = 0.0
 
-    def plus(self, other: Usage) -> Usage:
+    def plus(self, other: "Usage") -> "Usage":
         sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
         return Usage(**{**sums, "cost_usd": round(sums["cost_usd"], 8)})
 
-    def at_least(self, other: Usage) -> Usage:
+    def at_least(self, other: "Usage") -> "Usage":
         """Of two that tell of the same run, what either of them knows."""
         return Usage(**{name: max(getattr(self, name), getattr(other, name)) for name in Usage.model_fields})
 
@@ -229,8 +227,8 @@ class Run(Model):
     token_seconds: int | None = None  # how long the state machine waits for the current attempt, at most
     checkpoint_key: str | None = None  # where the next attempt goes on
     checkpoint_turn: int | None = None  # how many turns of the model it holds
-    budget: Budget = Budget()
-    usage: Usage = Usage()  # of all attempts so far
+    budget: Budget = Field(default_factory=Budget)
+    usage: Usage = Field(default_factory=Usage)  # of all attempts so far
     last_seq: int = 0
     last_inbox: int = 0
     created_at: datetime

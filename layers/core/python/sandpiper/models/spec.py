@@ -1,7 +1,5 @@
 """What a run is asked to do: the one model that the three request bodies become."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -131,6 +131,29 @@ def test_a_bot_asks_for_nothing(bot: dict[str, str]) -> None:
     assert isinstance(read("issue_comment", body), Ignored)
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("issue_comment.created", "comment"),
+        ("pull_request_review_comment.created", "comment"),
+        ("pull_request_review.submitted", "review"),
+    ],
+)
+def test_somebody_whose_account_is_gone_asks_for_nothing(name: str, part: str) -> None:
+    body = payload(name)
+    body[part] |= {"body": "/fix", "user": None}
+    assert read(name.partition(".")[0], body) == Ignored("written by nobody")
+
+
+@pytest.mark.parametrize(("name", "part"), [("issues.labeled", "label"), ("issues.assigned", "assignee")])
+def test_a_label_or_an_assignee_that_github_leaves_out_triggers_nothing(name: str, part: str) -> None:
+    triggers = Triggers(label="bug", assignee="Codertocat")
+    assert read("issues", payload(name) | {part: None}, triggers) == Ignored("no trigger")
+    body = payload(name)
+    del body[part]
+    assert read("issues", body, triggers) == Ignored("no trigger")
+
+
 def test_a_comment_that_an_app_wrote_for_a_person_asks_for_nothing() -> None:
     body = comment("/implement")
     body["comment"]["performed_via_github_app"] = {"id": 1}

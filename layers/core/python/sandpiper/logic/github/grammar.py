@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say"]
 
 # A long s is no s here. A space that does not break, or is a wide one, is no indentation either.
-_COMMAND = re.compile(
-    rf"[^\S\t]{{0,3}}/((?ai:{'|'.join(get_args(Verb))}))(?=\s|$|[.:,;!](?:\s|$))[.:,;!]?[^\S\n]*(.*)"
-)
+_COMMAND = re.compile(rf"[^\S\t]{{0,3}}/((?ai:{'|'.join(get_args(Verb))}))(?=\s|$|[.:,;!](?:\s|$))[.:,;!]?[^\S\n]*(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _QUOTE = re.compile(r" {0,3}>")
 _APART = re.compile(r"<(/?)(?:pre|code|blockquote|script|style|textarea)\b", re.IGNORECASE)

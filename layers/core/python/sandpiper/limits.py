@@ -178,6 +178,7 @@ GITHUB_PAGE = 100  # the most that GitHub lists at once
 GITHUB_JWT_SECONDS = 540  # of the App; GitHub takes ten minutes at most, by its own clock
 GITHUB_CLOCK_DRIFT_SECONDS = 60
 GITHUB_MINTING_SECONDS = 130  # the function that mints has 120, and waits for GitHub in them
+GITHUB_NEW_TOKEN_SECONDS = 15  # so long GitHub may not know everywhere what it has given out
 GITHUB_TOKEN_SPARE_SECONDS = 300  # a token is replaced so long before it runs out
 STATUS_COMMENT_SECONDS = 5  # between two edits
 STATUS_COMMENT_CHARS = 60_000  # GitHub takes 65,536

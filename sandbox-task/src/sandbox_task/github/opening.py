@@ -106,7 +106,12 @@ class Opening:
         return told_before(self.services.runs, self.settings.run_id, self.settings.attempt)
 
     def _connect(self, sleep: Callable[[float], None] = time.sleep) -> GitHubClient:
-        return GitHubClient(self.settings.github_api_url, self._needed_token, sleep=sleep)
+        return GitHubClient(
+            self.settings.github_api_url,
+            self._needed_token,
+            sleep=sleep,
+            may_go_better=lambda _status: self._token.is_new(),
+        )
 
     def _needed_token(self) -> str:
         if (now := self._token()) is None:

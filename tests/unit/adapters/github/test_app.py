@@ -102,6 +102,41 @@ def test_a_client_for_a_repository_uses_such_a_token(github: Loopback, app: GitH
     assert github.asked[1].headers["authorization"] == "Bearer ghs_1"
 
 
+REFUSED = Reply(401, {"message": "Bad credentials"})
+FORBIDDEN = Reply(403, {"message": "Resource not accessible by integration"})
+
+
+@pytest.mark.parametrize("refusal", [REFUSED, FORBIDDEN])
+def test_a_new_token_that_github_does_not_know_everywhere_yet_is_tried_again(
+    github: Loopback, app: GitHubApp, clock: FakeClock, refusal: Reply
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /x", refusal, refusal, Reply(200, {"id": 1}))
+    assert app.client_for(SHOP, REVIEW).call("GET", "/x") == {"id": 1}
+    assert github.paths.count(MINT) == 1
+
+
+def test_a_token_that_github_knows_no_more_gives_way_to_another(
+    github: Loopback, app: GitHubApp, clock: FakeClock
+) -> None:
+    github.reply(MINT, minted(clock))
+    app.token(SHOP, REVIEW)
+    clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    github.reply("GET /x", REFUSED, Reply(200, {"id": 1}))
+    assert app.client_for(SHOP, REVIEW).call("GET", "/x") == {"id": 1}
+    assert github.paths.count(MINT) == 2
+
+
+def test_what_an_old_token_may_not_do_is_not_tried_again(github: Loopback, app: GitHubApp, clock: FakeClock) -> None:
+    github.reply(MINT, minted(clock))
+    app.token(SHOP, REVIEW)
+    clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    github.reply("GET /x", FORBIDDEN)
+    with pytest.raises(GitHubError, match="not accessible"):
+        app.client_for(SHOP, REVIEW).call("GET", "/x")
+    assert github.paths == [MINT, "GET /x"]
+
+
 @pytest.mark.parametrize("pem", ["set-me", "", "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----"])
 def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: FakeClock, pem: str) -> None:
     with pytest.raises(GitHubError, match="private key can't be read") as raised:

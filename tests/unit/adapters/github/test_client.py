@@ -124,6 +124,31 @@ def test_a_refusal_is_told_in_githubs_words_and_not_repeated(
     assert (raised.value.code, raised.value.retryable) == (status, False)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_that_may_pass_is_waited_out_even_with_a_post(
+    github: Loopback, pauses: list[float], status: int
+) -> None:
+    refused: list[int] = []
+    client = GitHubClient(
+        github.url, lambda: "tok", sleep=pauses.append, may_go_better=lambda code: not refused.append(code)
+    )
+    github.reply("POST /x", Reply(status, {"message": "Bad credentials"}), OK)
+    assert client.call("POST", "/x", {}) == {"id": 1}
+    assert (refused, pauses) == ([status], [limits.GITHUB_PAUSES_SECONDS[0]])
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [Reply(429, {"message": "Too many"}), Reply(403, {"message": "You have triggered an abuse detection mechanism."})],
+)
+def test_a_limit_is_known_without_a_number_and_by_its_older_name(
+    github: Loopback, client: GitHubClient, pauses: list[float], limited: Reply
+) -> None:
+    github.reply("POST /x", limited, OK)
+    assert client.call("POST", "/x", {}) == {"id": 1}
+    assert pauses == [limits.GITHUB_SECONDARY_SECONDS]
+
+
 def test_an_answer_that_is_no_json_is_told_as_such(github: Loopback, client: GitHubClient) -> None:
     github.reply("GET /x", Reply(200, b"<html>"))
     with pytest.raises(GitHubError, match="no JSON"):

@@ -24,10 +24,21 @@ _MOVED = frozenset({301, 302, 307, 308})
 
 
 class GitHubClient:
-    """`token` is asked for every request, so that a long run has always one that is good. Thread-safe."""
+    """`token` is asked for every request, so that a long run has always one that is good. Thread-safe.
 
-    def __init__(self, api_url: str, token: Callable[[], str], *, sleep: Callable[[float], None] = time.sleep) -> None:
+    `may_go_better` is asked when the token was refused (401, 403): whether it is worth another try.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        token: Callable[[], str],
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        may_go_better: Callable[[int], bool] = lambda _status: False,
+    ) -> None:
         self._url, self._token, self._sleep = api_url.rstrip("/"), token, sleep
+        self._may_go_better = may_go_better
         self._pool = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=limits.GITHUB_CONNECT_SECONDS, read=limits.GITHUB_READ_SECONDS),
             retries=False,
@@ -117,11 +128,13 @@ class GitHubClient:
             answer = self._try(method, url, body, follow=follow)
             if isinstance(answer, urllib3.BaseHTTPResponse) and answer.status < HTTPStatus.BAD_REQUEST:
                 return answer
-            wait = None if pause is None else wait_before_next(answer, pause, may_repeat=may_repeat)
-            if wait is None:
+            if pause is None or (wait := self._wait(answer, pause, may_repeat=may_repeat)) is None:
                 raise _error(method, path, answer)
             self._sleep(wait)
         raise AssertionError("the last try raises or returns")
+
+    def _wait(self, answer: Outcome, pause: float, *, may_repeat: bool) -> float | None:
+        return wait_before_next(answer, pause, may_repeat=may_repeat, may_go_better=self._may_go_better)
 
     def _place(self, path: str) -> str:
         """GitHub Enterprise has GraphQL beside its REST API, not below it."""

@@ -12,11 +12,19 @@ from sandpiper.errors import Fenced, GitHubError, Unavailable
 from sandpiper.models.github import RepositoryToken
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from mypy_boto3_lambda import LambdaClient
 
     from sandpiper.ports import Clock
 
 SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
+_NEW = timedelta(seconds=limits.GITHUB_NEW_TOKEN_SECONDS)
+
+
+def is_new(since: datetime, clock: Clock) -> bool:
+    """Whether GitHub may not know the token everywhere yet, or not all that it may do."""
+    return clock.now() - since < _NEW
 
 
 class LambdaRepositoryTokens:

@@ -86,4 +86,4 @@ def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
 
 
 def _hub(app: GitHubApp, place: Place) -> RestHub:
-    return RestHub(app.client_for(place, TALK), place.repository)
+    return RestHub(app.client_for(place, TALK), place.repository, author=functools.partial(app.author, place))

@@ -41,6 +41,7 @@ def test_an_issue_becomes_one_pull_request_however_often_its_comment_is_delivere
         assert words in pull["body"]
     assert f"@{place.writer}" not in pull["body"]
     assert place.show("answer", pull["head"]["ref"]) == "42"
+    assert place.api(f"/commits/{pull['head']['sha']}")["author"]["login"] == "sandpiper[bot]"
     status = asked.status("✅ done", f"Pull request: #{pull['number']}")
     for words in ("- [x] do it", "| `sh check.sh` |", "+42", "The answer is 42."):
         assert words in status

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from sandpiper.logic.github.conversation import Entry
     from sandpiper.logic.github.deliveries import Delivery
-    from sandpiper.models.github import GitHubOrigin, RepositoryToken, Topic
+    from sandpiper.models.github import Author, GitHubOrigin, RepositoryToken, Topic
     from sandpiper.models.run import Run
 
 
@@ -32,6 +32,9 @@ class Hub(Protocol):
     """One repository on GitHub, as the App sees it. Everything raises GitHubError."""
 
     def may_write(self, login: str) -> bool: ...
+
+    def author(self) -> Author | None:
+        """The App's own account, if it can be had."""
 
     def topic(self, number: int, *, is_pull: bool) -> Topic: ...
 

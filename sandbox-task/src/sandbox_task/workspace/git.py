@@ -58,7 +58,6 @@ REFUSED = (
 MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
 
 
-
 @runtime_checkable
 class Minted(Protocol):
     """Has a token that is good when it is needed: those of an installation live for an hour."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from datetime import timedelta
@@ -18,7 +19,7 @@ from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.tokens import LambdaRepositoryTokens
 from sandpiper.errors import Fenced, GitHubError, Unavailable
 from sandpiper.logic.github.permissions import permissions_for
-from sandpiper.models.github import GitHubOrigin
+from sandpiper.models.github import Author, GitHubOrigin
 from sandpiper.testing.clock import FakeClock
 from tests.unit.adapters.github.loopback import Loopback, Reply
 
@@ -147,6 +148,31 @@ def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: 
 def test_a_key_that_was_written_on_one_line_is_read(github: Loopback, clock: FakeClock) -> None:
     github.reply(MINT, minted(clock))
     assert an_app(github, clock, PEM.replace("\n", "\\n")).token(SHOP, REVIEW).token == "ghs_1"
+
+
+BOT = {"id": 9, "login": "piper[bot]", "html_url": "https://github.example.com/apps/piper"}
+
+
+def test_the_apps_account_is_known_by_the_address_that_github_links_to_it_and_asked_for_once(
+    github: Loopback, app: GitHubApp, clock: FakeClock
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /app", Reply(200, {"slug": "piper"}))
+    github.reply("GET /users/piper%5Bbot%5D", Reply(200, BOT))
+    expected = Author(name="piper[bot]", email="9+piper[bot]@users.noreply.github.example.com")
+    assert [app.author(SHOP), app.author(OTHER)] == [expected, expected]
+    assert github.paths.count("GET /app") == 1
+
+
+@pytest.mark.parametrize(("reply", "is_error"), [(Reply(404, {"message": "Not Found"}), False), (Reply(502), True)])
+def test_an_account_that_is_not_there_is_done_without_and_one_that_may_be_is_waited_for(
+    github: Loopback, app: GitHubApp, clock: FakeClock, reply: Reply, *, is_error: bool
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /app", Reply(200, {"slug": "piper"}))
+    github.reply("GET /users/piper%5Bbot%5D", reply)
+    with pytest.raises(GitHubError) if is_error else contextlib.nullcontext():
+        assert app.author(SHOP) is None
 
 
 def test_without_an_app_there_are_neither_tokens_nor_deliveries(github: Loopback, clock: FakeClock) -> None:

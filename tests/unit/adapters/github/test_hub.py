@@ -19,7 +19,7 @@ REPO = "/repos/acme/shop"
 
 @pytest.fixture
 def hub(github: Loopback) -> RestHub:
-    return RestHub(GitHubClient(github.url, lambda: "tok", sleep=lambda _: None), "acme/shop")
+    return RestHub(GitHubClient(github.url, lambda: "tok", sleep=lambda _: None), "acme/shop", author=lambda: None)
 
 
 def said(n: int, body: str | None, login: str = "bob", **more: Any) -> dict[str, Any]:

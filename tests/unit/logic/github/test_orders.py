@@ -30,7 +30,7 @@ def test_a_command_of_a_writer_becomes_a_run_of_theirs(here: HubWorld) -> None:
     assert (spec.type, spec.task, spec.repo) == ("feature-implementation", "a logout button", "acme/shop")
     assert spec.repo_url == "https://github.test/acme/shop.git"
     assert (spec.base, spec.branch, spec.create_pr, spec.commit) == ("main", None, True, True)
-    assert spec.github == SPEC.github
+    assert spec.github == ORIGIN.model_copy(update={"author": here.hub.author()})
     assert here.hubs[0] == (42, "acme/shop")
 
 
@@ -55,7 +55,7 @@ def test_a_redelivery_after_the_work_was_done_does_nothing(here: HubWorld) -> No
     assert here.orders.obey(delivery()) == "known"
 
 
-@pytest.mark.parametrize("fine_calls", range(5))
+@pytest.mark.parametrize("fine_calls", range(6))
 def test_a_delivery_that_failed_anywhere_in_the_middle_works_when_it_is_repeated(
     here: HubWorld, fine_calls: int
 ) -> None:
@@ -113,6 +113,13 @@ def test_on_a_pull_request_the_work_is_on_its_branch_and_its_head(
     assert spec.github is not None
     assert spec.github.pull == PULL
     assert spec.task
+
+
+@pytest.mark.parametrize(("verb", "has_author"), [("implement", True), ("fix", True), ("test", False)])
+def test_who_commits_is_settled_when_the_run_is_started(here: HubWorld, verb: str, *, has_author: bool) -> None:
+    origin = here.world.get(here.orders.obey(delivery(verb=verb))).spec.github
+    assert origin is not None
+    assert origin.author == (here.hub.author() if has_author else None)
 
 
 @pytest.mark.parametrize("verb", ["implement", "fix"])

@@ -86,7 +86,7 @@ def test_another_attempts_token_is_not_given(sources: Sources) -> None:
 def test_a_token_is_new_for_a_while_and_one_that_was_given_never_is(sources: Sources) -> None:
     source, given = sources.source(), sources.source("ghp_mine")
     assert not source.is_new()
-    assert source() and given()
+    assert (source() is not None, given()) == (True, "ghp_mine")
     assert (source.is_new(), given.is_new()) == (True, False)
     sources.clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
     assert not source.is_new()

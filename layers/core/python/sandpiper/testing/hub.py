@@ -10,7 +10,7 @@ from sandpiper.adapters import keys
 from sandpiper.errors import GitHubError
 from sandpiper.github_ports import Hold
 from sandpiper.logic.github.places import place_name
-from sandpiper.models.github import Topic
+from sandpiper.models.github import Author, Topic
 
 if TYPE_CHECKING:
     from sandpiper.logic.github.conversation import Entry
@@ -38,6 +38,10 @@ class FakeHub:
     def may_write(self, login: str) -> bool:
         self._fail()
         return login in self.writers
+
+    def author(self) -> Author | None:
+        self._fail()
+        return Author(name="sandpiper[bot]", email="9+sandpiper[bot]@users.noreply.github.test")
 
     def topic(self, number: int, *, is_pull: bool) -> Topic:
         self._fail()

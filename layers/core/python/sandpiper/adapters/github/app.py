@@ -9,16 +9,18 @@ from datetime import timedelta
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.adapters.github.tokens import is_new
 from sandpiper.errors import GitHubError
+from sandpiper.logic.github.permissions import TALK
 from sandpiper.logic.github.places import place_name
-from sandpiper.models.github import RepositoryToken
+from sandpiper.models.github import Author, RepositoryToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from sandpiper.logic.github.permissions import Permissions
@@ -52,6 +54,7 @@ class GitHubApp:
         self._clock, self._sleep = clock, sleep
         self._known: dict[_Kind, _Kept] = {}
         self._minting = threading.Lock()
+        self._author: Author | None = None
         self.client = GitHubClient(api_url, self._jwt, sleep=sleep)  # as the App itself
 
     def token(self, place: Place, permissions: Permissions) -> RepositoryToken:
@@ -81,6 +84,19 @@ class GitHubApp:
                 return False
             del self._known[kind]
             return True
+
+    def author(self, place: Place) -> Author | None:
+        """By the address that GitHub knows its account by. None: it does not say. Raises GitHubError if it may yet."""
+        if self._author is None:
+            try:
+                slug = self.client.call("GET", "/app")["slug"]
+                bot = self.client_for(place, TALK).call("GET", f"/users/{quote(f'{slug}[bot]')}")
+            except GitHubError as error:
+                if error.retryable:
+                    raise
+                return None
+            self._author = _author(bot)
+        return self._author
 
     def deliveries(self, limit: int) -> Iterator[Any]:
         """The last webhooks that GitHub has sent; none where there is no App."""
@@ -116,3 +132,8 @@ class GitHubApp:
 
 def _kind(place: Place, permissions: Permissions) -> _Kind:
     return place.installation_id, place_name(place), tuple(sorted(permissions.items()))
+
+
+def _author(bot: Mapping[str, Any]) -> Author:
+    host = urlsplit(bot["html_url"]).hostname
+    return Author(name=bot["login"], email=f"{bot['id']}+{bot['login']}@users.noreply.{host}")

@@ -11,19 +11,22 @@ from sandpiper.logic.github.conversation import Entry
 from sandpiper.models.github import PullRequest, Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sandpiper.adapters.github.client import GitHubClient
     from sandpiper.logic.github.deliveries import Delivery
-    from sandpiper.models.github import GitHubOrigin
+    from sandpiper.models.github import Author, GitHubOrigin
 
 _OURS = "<!-- sandpiper:"
 _WRITERS = frozenset({"admin", "write"})  # maintainers count as write, triage as read
 
 
 class RestHub:
-    def __init__(self, client: GitHubClient, repository: str) -> None:
-        self._client, self._path = client, f"/repos/{quote(repository)}"
+    def __init__(self, client: GitHubClient, repository: str, *, author: Callable[[], Author | None]) -> None:
+        self._client, self._path, self._author = client, f"/repos/{quote(repository)}", author
+
+    def author(self) -> Author | None:
+        return self._author()
 
     def may_write(self, login: str) -> bool:
         try:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say", "checks"]
 Origin = Literal["issue_comment", "review_comment", "review", "issue"]
-STARTING: frozenset[Verb] = frozenset({"implement", "review", "test", "fix"})
+COMMITTING: frozenset[Verb] = frozenset({"implement", "fix"})
+STARTING = COMMITTING | {"review", "test"}
 
 
 @dataclass(frozen=True, kw_only=True)

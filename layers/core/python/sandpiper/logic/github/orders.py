@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
-from sandpiper.logic.github.deliveries import STARTING, owner_of, run_id_of
+from sandpiper.logic.github.deliveries import COMMITTING, STARTING, owner_of, run_id_of
 from sandpiper.logic.github.grammar import is_quote_of
 from sandpiper.logic.github.places import place_name
 from sandpiper.logic.github.specs import refusal, spec_of
@@ -110,7 +110,9 @@ class Orders:
         return None if run.status == "failed" and run.attempt == 0 else run
 
     def _start_once(self, delivery: Delivery, topic: Topic, hub: Hub) -> Run:
-        spec = spec_of(delivery, topic, hub.said_on(topic, without=delivery.comment_id), self.rules)
+        said = hub.said_on(topic, without=delivery.comment_id)
+        author = hub.author() if delivery.verb in COMMITTING else None
+        spec = spec_of(delivery, topic, said, self.rules, author=author)
         owner = owner_of(delivery.sender)
         identity = Identity(user=owner, org=owner_of(delivery.repository.partition("/")[0]))
         try:

@@ -14,6 +14,7 @@ from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.hub import RestHub
+from sandpiper.adapters.github.reviews import Reviews
 from sandpiper.adapters.github.topics import DynamoTopics
 from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.adapters.quotas import DynamoQuotas
@@ -23,7 +24,8 @@ from sandpiper.adapters.workflow import StepFunctionsWorkflow
 from sandpiper.logic.control import Controls
 from sandpiper.logic.github.minting import Minter
 from sandpiper.logic.github.orders import Orders
-from sandpiper.logic.github.permissions import TALK
+from sandpiper.logic.github.permissions import RESOLVE, TALK
+from sandpiper.logic.github.resolving import Resolver
 from sandpiper.logic.github.sweep import Sweep
 from sandpiper.logic.github.telling import Teller
 from sandpiper.logic.quotas import QuotaRules
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandpiper.logic.github.places import Place
+    from sandpiper.models.github import GitHubOrigin
 
 
 @dataclass(frozen=True)
 class World:
     webhook_secret: Callable[[], str]
     minter: Minter
+    resolver: Resolver
     orders: Orders
     teller: Teller
     sweep: Sweep
@@ -73,7 +77,8 @@ def world() -> World:
     )
     webhook_secret = SecretValue(settings.webhook_secret_arn)
     sweep = Sweep(app.deliveries, app.redeliver, clock)
-    return World(webhook_secret, Minter(runs, app.token), orders, teller, sweep)
+    resolver = Resolver(runs, functools.partial(_remarks, app))
+    return World(webhook_secret, Minter(runs, app.token), resolver, orders, teller, sweep)
 
 
 def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
@@ -87,3 +92,7 @@ def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
 
 def _hub(app: GitHubApp, place: Place) -> RestHub:
     return RestHub(app.client_for(place, TALK), place.repository, author=functools.partial(app.author, place))
+
+
+def _remarks(app: GitHubApp, origin: GitHubOrigin) -> Reviews:
+    return Reviews(app.client_for(origin, RESOLVE), origin.repository, origin.number)

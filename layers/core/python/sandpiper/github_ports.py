@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sandpiper.logic.github.conversation import Entry
     from sandpiper.logic.github.deliveries import Delivery
@@ -26,6 +26,18 @@ class RepositoryTokens(Protocol):
 
     def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
         """None: the run was not asked for on GitHub. Raises Fenced if the attempt is not the current one."""
+
+    def resolve(self, run_id: str, attempt: int, threads: Sequence[str]) -> None:
+        """What no token of a review may: see `resolving`. Raises Fenced, GitHubError, Unavailable."""
+
+
+class Remarks(Protocol):
+    """Of one pull request. Everything raises GitHubError."""
+
+    def open_ours(self) -> Collection[str]:
+        """The ids of the threads that we have begun and nobody has resolved."""
+
+    def resolve(self, thread_id: str) -> None: ...
 
 
 class Hub(Protocol):

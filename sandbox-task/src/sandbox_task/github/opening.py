@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from sandbox_task.github.following import Following
@@ -131,8 +131,10 @@ class Opening:
         )
 
     def _reviewing(self) -> Reviewing | None:
-        origin, run_id = self.spec.github, self.settings.run_id
-        if self._client is None or origin is None or origin.pull is None or self.spec.type != "code-review":
+        origin, run_id, minted = self.spec.github, self.settings.run_id, self.services.tokens
+        if self._client is None or minted is None or origin is None or origin.pull is None:
+            return None
+        if self.spec.type != "code-review":
             return None
         return Reviewing(
             Reviews(self._client, origin.repository, origin.number),
@@ -142,6 +144,7 @@ class Opening:
             self._intents,
             self.reporter,
             self._told_before,
+            partial(minted.resolve, run_id, self.settings.attempt),
         )
 
     def _moved_to(self) -> Whereabouts | None:

@@ -13,7 +13,7 @@ from sandbox_task.github.remarks import is_ours
 from sandbox_task.workspace import fetching
 from sandbox_task.workspace.git import GitError
 from sandpiper import limits
-from sandpiper.errors import GitHubError, RunError
+from sandpiper.errors import GitHubError, RunError, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -55,6 +55,7 @@ class Reviewing:
     intents: Intents
     sink: Sink
     told_before: Callable[[], Collection[str]]  # the types of the events that earlier attempts have told
+    resolve: Callable[[Sequence[str]], None]  # threads, by those who may
     _threads: list[Thread] | None = field(default=None, init=False)
     _diffs: dict[str | None, str | None] = field(default_factory=dict, init=False)
 
@@ -119,12 +120,12 @@ class Reviewing:
         return self._threads
 
     def _resolve(self, threads: Sequence[Thread]) -> None:
-        for thread in threads[: limits.RESOLVED_THREADS]:
-            try:
-                self.reviews.resolve(thread.id)
-            except GitHubError as error:
-                self.sink.emit("warning", message=f"A remark that was fixed could not be resolved: {error.message}")
-                return
+        if not threads:
+            return
+        try:
+            self.resolve([thread.id for thread in threads[: limits.RESOLVED_THREADS]])
+        except (GitHubError, Unavailable) as error:
+            self.sink.emit("warning", message=f"Remarks that were fixed could not be resolved: {error.message}")
 
     def _told_diff(self, repository: Repository) -> str:
         how = f"`git fetch origin {self.pull.base_ref} && git diff FETCH_HEAD...HEAD` shows all of it."

@@ -10,6 +10,7 @@ from typing import Any
 
 import jwt
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -211,6 +212,11 @@ class Functions:
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
 
 
+class Gone:
+    def invoke(self, **_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="lambda")
+
+
 def tokens(functions: Functions, clock: FakeClock) -> LambdaRepositoryTokens:
     return LambdaRepositoryTokens(functions, function="github", clock=clock)  # type: ignore[arg-type]
 
@@ -255,6 +261,20 @@ def test_a_function_that_failed_may_be_asked_again(clock: FakeClock) -> None:
         tokens(functions, clock).token("run-1", 1)
 
 
+def test_a_function_that_can_not_be_reached_may_be_asked_again(clock: FakeClock) -> None:
+    with pytest.raises(Unavailable):
+        tokens(Gone(), clock).token("run-1", 1)  # type: ignore[arg-type]
+
+
+def test_remarks_are_resolved_by_the_function_and_its_refusal_is_told(clock: FakeClock) -> None:
+    refusal = {"error": {"type": "repository_error", "message": "not accessible", "code": 403}}
+    functions = Functions({"resolved": 1}, refusal)
+    tokens(functions, clock).resolve("run-1", 2, ["T1"])
+    assert functions.asked[0]["Payload"] == {"action": "resolve", "run_id": "run-1", "attempt": 2, "threads": ["T1"]}
+    with pytest.raises(GitHubError, match="not accessible"):
+        tokens(functions, clock).resolve("run-1", 2, ["T1"])
+
+
 def test_github_is_told_without_waiting() -> None:
     functions = Functions()
     LambdaAnnouncer(functions, function="github").tell("run-1")  # type: ignore[arg-type]
@@ -264,11 +284,5 @@ def test_github_is_told_without_waiting() -> None:
 
 
 def test_a_word_that_could_not_be_sent_stops_no_run(caplog: pytest.LogCaptureFixture) -> None:
-    from botocore.exceptions import EndpointConnectionError  # noqa: PLC0415
-
-    class Gone:
-        def invoke(self, **_: Any) -> None:
-            raise EndpointConnectionError(endpoint_url="lambda")
-
     LambdaAnnouncer(Gone(), function="github").tell("run-1")  # type: ignore[arg-type]
     assert "GitHub could not be told" in caplog.text

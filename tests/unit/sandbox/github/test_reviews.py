@@ -14,14 +14,18 @@ from sandbox_task.workspace.repository import Repository
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.adapters.github.reviews import Reviews
+from sandpiper.errors import GitHubError, SandpiperError, Unavailable
 from sandpiper.models.github import GitHubOrigin, PullRequest
 from sandpiper.models.run import Finding, Intent
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.github import FakeRepositoryTokens
 from tests.unit.sandbox.git_server import TOKEN, GitServer
 from tests.unit.sandbox.github.stub import Refusal, StubGitHub
 from tests.unit.sandbox.world import RUN_ID, World, done, plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sandbox_task.github.review_text import ReviewMode
     from sandbox_task.isolation.launch import Rooms
     from tests.unit.sandbox.recording_sink import RecordingSink
@@ -134,7 +138,14 @@ class Reviewer:
         self.repository = Repository.clone(spec, rooms, token=TOKEN, at=spec.github.pull.head_sha)
         reviews = Reviews(GitHubClient(github.url, lambda: TOKEN), "o/r", 7)
         intents = Intents(hub_world.runs, RUN_ID, 1, hub_world.clock)
-        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set)
+        self.resolved: list[str] = []
+        self.refusal: SandpiperError | None = None
+        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set, self.resolve)
+
+    def resolve(self, threads: Sequence[str]) -> None:
+        if self.refusal:
+            raise self.refusal
+        self.resolved += threads
 
     def submit(self, mode: ReviewMode = "comment") -> list[dict[str, Any]]:
         progress = Progress(findings=(Finding.model_validate(WRONG),), summary="Looked.")
@@ -171,7 +182,28 @@ def test_a_review_remembers_what_is_open_and_resolves_what_was_fixed(reviewer: R
     (sent,) = reviewer.submit()
     assert sent["comments"] == []
     assert "still open: 1 earlier remark." in sent["body"]
-    assert [thread["isResolved"] for thread in github.threads] == [False, True]
+    assert reviewer.resolved == [github.threads[1]["id"]]
+
+
+@pytest.mark.parametrize("refusal", [GitHubError("not accessible", code=403), Unavailable("Try again.")])
+def test_a_remark_that_can_not_be_resolved_is_a_warning(
+    reviewer: Reviewer, github: StubGitHub, refusal: SandpiperError
+) -> None:
+    fixed = Finding(file="app.py", line=3, severity="minor", message="An older problem.")
+    github.thread(Remark(fixed, "old").body, "app.py", 3, isOutdated=True)
+    reviewer.refusal = refusal
+    assert len(reviewer.submit()) == 1
+    assert "could not be resolved" in reviewer.sink.of("warning")[0]["message"]
+
+
+def test_a_review_has_what_was_fixed_resolved_in_the_name_of_its_attempt(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    fixed = Finding(file="app.py", line=3, severity="minor", message="An older problem.")
+    github.thread(Remark(fixed, "old").body, "app.py", 3, isOutdated=True)
+    hub_world.perform(on_pull(git_server), review())
+    assert isinstance(hub_world.tokens, FakeRepositoryTokens)
+    assert hub_world.tokens.resolved == [github.threads[0]["id"]]
 
 
 def test_a_review_that_an_earlier_attempt_submitted_is_found_and_not_submitted_again(

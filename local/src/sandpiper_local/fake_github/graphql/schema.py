@@ -118,6 +118,8 @@ class Schema:
         def resolve(input: dict[str, Any]) -> Node:  # noqa: A002 - GitHub's name
             repository, issue, thread = self._find_thread(input["threadId"])
             self._check(repository, "write")
+            # GitHub wants this of an App, too, although nothing in the repository changes
+            check_access(self._call.actor, repository, "contents:write", by_anyone=False)
             thread.is_resolved = is_resolved
             thread.resolved_by = self._call.actor.user if is_resolved else None
             return {"__typename": "Payload", "thread": self._thread(repository, issue, thread)}

@@ -78,6 +78,9 @@ class Reviews:
                 return
             variables["cursor"] = page["pageInfo"]["endCursor"]
 
+    def open_ours(self) -> frozenset[str]:
+        return frozenset(thread.id for thread in self.threads() if thread.is_ours and not thread.is_resolved)
+
     def resolve(self, thread_id: str) -> None:
         self.client.graphql(_RESOLVE, {"id": thread_id})
 

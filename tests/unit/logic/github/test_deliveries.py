@@ -30,6 +30,7 @@ def test_a_comment_on_an_issue_is_a_delivery_with_all_that_is_needed_later() -> 
         sender="ann",
         number=body["issue"]["number"],
         comment_id=body["comment"]["id"],
+        said_at=body["comment"]["created_at"],
     )
 
 
@@ -70,6 +71,7 @@ def test_a_review_may_hold_a_command() -> None:
     found = read("pull_request_review", body)
     assert isinstance(found, Delivery)
     assert (found.verb, found.origin, found.text) == ("fix", "review", "Not yet.\n\nthe remarks")
+    assert found.said_at == body["review"]["submitted_at"]
 
 
 def test_a_review_without_words_asks_for_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -170,6 +171,7 @@ def test_a_message_is_left_once_however_often_it_is_delivered(here: HubWorld) ->
     [
         ("approve", "", {"decision": "approve"}),
         ("approve", "ap-1", {"decision": "approve"}),
+        ("approve", "`AP-1` go on", {"decision": "approve"}),
         ("reject", "ap-1 too dangerous", {"decision": "reject", "note": "too dangerous"}),
         ("reject", "too dangerous", {"decision": "reject", "note": "too dangerous"}),
     ],
@@ -181,11 +183,23 @@ def test_what_a_run_asks_is_answered_by_a_comment(here: HubWorld, verb: str, tex
     assert data.items() <= answer.data.items()
 
 
-def test_the_approval_of_something_else_approves_nothing(here: HubWorld) -> None:
+@pytest.mark.parametrize("text", ["ap-2", "AP-2", "`ap-2`"])
+def test_the_approval_of_something_else_approves_nothing(here: HubWorld, text: str) -> None:
     run_id = _asking(here)
-    assert here.orders.obey(delivery("ap-2", verb="approve")) == "refused"
+    assert here.orders.obey(delivery(text, verb="approve")) == "refused"
     assert not here.world.runs.controls(run_id, after=0)
     assert "has not asked" in here.hub.comments[1]
+
+
+@pytest.mark.parametrize(("seconds", "did"), [(-1, "refused"), (0, "approve"), (5, "approve")])
+def test_a_yes_that_names_nothing_is_none_to_what_was_asked_after_it(here: HubWorld, seconds: int, did: str) -> None:
+    here.world.clock.advance(0.9)  # GitHub tells no fractions
+    run_id = _asking(here)
+    said_at = here.world.clock.now().replace(microsecond=0) + timedelta(seconds=seconds)
+    assert here.orders.obey(delivery("", verb="approve", said_at=said_at.isoformat())) == did
+    assert len(here.world.runs.controls(run_id, after=0)) == (did == "approve")
+    if did == "refused":
+        assert "`/approve ap-1`" in here.hub.comments[1]
 
 
 def test_who_has_used_up_a_quota_is_told_so_in_words(here: HubWorld) -> None:

@@ -44,6 +44,7 @@ class Delivery:
     is_pull: bool = False
     origin: Origin = "issue_comment"
     comment_id: int | None = None
+    said_at: str = ""
     path: str = ""  # of the file that a review comment is about, with its part of the diff
     hunk: str = ""
     is_reply: bool = False  # to something that it quotes
@@ -119,7 +120,8 @@ def _comment(
     if _is_bot(comment["user"]) or comment.get("performed_via_github_app"):
         return Ignored("written by a bot")
     body = comment["body"] or ""
-    said = {"comment_id": comment["id"], "sender": comment["user"]["login"], **about}
+    at = comment.get("created_at") or comment.get("submitted_at") or ""
+    said = {"comment_id": comment["id"], "sender": comment["user"]["login"], "said_at": at, **about}
     if order := order_of(body):
         return _delivery(delivery_id, payload, order, said)
     reply = reply_of(body)

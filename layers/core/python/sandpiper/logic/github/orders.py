@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
@@ -35,11 +36,11 @@ if TYPE_CHECKING:
     from sandpiper.logic.repos import RepoRules
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
-    from sandpiper.models.run import Run
+    from sandpiper.models.run import ApprovalRequest, Run
     from sandpiper.ports import Runs
 
 _NOBODY = "There is no run here that this could be meant for; `/implement`, `/fix`, `/review` and `/test` start one."
-_APPROVAL_ID = re.compile(r"ap-\w+")
+_APPROVAL_ID = re.compile(r"`?(ap-\w+)`?", re.IGNORECASE)
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 
@@ -153,10 +154,10 @@ class Orders:
                 text = delivery.text[: limits.MAX_MESSAGE_CHARS]
                 self.controls.say(run.run_id, _required(text, delivery), identity, key=delivery.id)
             case "approve":
-                approval_id, _ = _approval(run, delivery.text)
+                approval_id, _ = _approval(run, delivery)
                 self.controls.answer(run.run_id, approval_id, Answer("approve"), identity)
             case "reject":
-                approval_id, note = _approval(run, delivery.text)
+                approval_id, note = _approval(run, delivery)
                 self.controls.answer(run.run_id, approval_id, Answer("reject", note or None), identity)
 
     def _wake(self, delivery: Delivery, hub: Hub) -> str:
@@ -172,13 +173,22 @@ class Orders:
         return "refused"
 
 
-def _approval(run: Run, text: str) -> tuple[str, str]:
+def _approval(run: Run, delivery: Delivery) -> tuple[str, str]:
     """The id that was named, or that of the only thing it asks; and what else was said."""
     if run.approval is None:
         raise Conflict(f"Run {run.run_id} asks for no approval now.")
-    named = _APPROVAL_ID.match(text)
-    note = text[named.end() if named else 0 :].strip()[: limits.MAX_NOTE_CHARS]
-    return named[0] if named else run.approval.id, note
+    named = _APPROVAL_ID.match(delivery.text)
+    if named is None and _is_older(delivery, run.approval):
+        name = f"`/{delivery.verb} {run.approval.id}`"
+        raise Conflict(f"Run {run.run_id} has asked for something else since you wrote: {name} if you mean that.")
+    note = delivery.text[named.end() if named else 0 :].strip()[: limits.MAX_NOTE_CHARS]
+    return named[1].lower() if named else run.approval.id, note
+
+
+def _is_older(delivery: Delivery, asked: ApprovalRequest) -> bool:
+    """Nobody says yes to what they have not seen. GitHub tells no fractions of a second."""
+    said_at = datetime.fromisoformat(delivery.said_at) if delivery.said_at else None
+    return said_at is not None and said_at < asked.requested_at.replace(microsecond=0)
 
 
 def _required(text: str, delivery: Delivery) -> str:

@@ -63,13 +63,14 @@ def world() -> World:
     holds = DynamoHolds(dynamodb, table=settings.idempotency_table, clock=clock)
     app = _app(settings, clock)
     hub_of = functools.partial(_hub, app)
-    teller = Teller(hub_of, runs, blobs, holds, clock, settings.public_url or None)
+    topics = DynamoTopics(dynamodb, runs_table=table)
+    teller = Teller(hub_of, runs, blobs, topics, holds, clock, settings.public_url or None)
     orders = Orders(
         hub_of=hub_of,
         runs=runs,
         starter=Starter(runs, secrets, workflow, clock, quotas),
         controls=Controls(runs, workflow, clock, quotas),
-        topics=DynamoTopics(dynamodb, runs_table=table),
+        topics=topics,
         watch=DynamoHeadWatch(dynamodb, runs_table=table, clock=clock),
         holds=holds,
         rules=RepoRules(settings.github_url),

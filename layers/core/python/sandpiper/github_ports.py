@@ -69,7 +69,7 @@ class Hub(Protocol):
 
 
 class Topics(Protocol):
-    """Which run an issue or a pull request is about: the last one that was asked for there."""
+    """Which run an issue or a pull request is about: the last one that was asked for there, or has opened it."""
 
     def note(self, run: Run) -> None:
         """Safe to repeat; a later run is not replaced by an earlier one."""

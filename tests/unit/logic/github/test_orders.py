@@ -221,6 +221,17 @@ def test_a_wish_for_a_run_that_has_ended_is_refused_in_words(here: HubWorld) -> 
     assert "has ended already" in here.hub.comments[1]
 
 
+@pytest.mark.parametrize(
+    ("verb", "text", "told"),
+    [("cancel", "/implement anew", "`/implement` was not done"), ("cancel", "please", None), ("say", "/fix it", None)],
+)
+def test_a_second_command_is_not_left_out_silently(here: HubWorld, verb: str, text: str, told: str | None) -> None:
+    here.run_here()
+    assert here.orders.obey(delivery(text, verb=verb)) == verb
+    answers = [body for body in here.hub.comments.values() if body.startswith("@ann ")]
+    assert [told in answer for answer in answers if told] == ([True] if told else [])
+
+
 def test_words_are_needed_to_say_something(here: HubWorld) -> None:
     here.run_here()
     assert here.orders.obey(delivery("", verb="say")) == "refused"

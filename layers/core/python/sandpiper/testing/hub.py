@@ -9,7 +9,7 @@ from sandpiper import limits
 from sandpiper.adapters import keys
 from sandpiper.errors import GitHubError
 from sandpiper.github_ports import Hold
-from sandpiper.logic.github.places import place_name
+from sandpiper.logic.github.places import numbers_of, place_name
 from sandpiper.models.github import Author, Topic
 
 if TYPE_CHECKING:
@@ -93,9 +93,10 @@ class FakeTopics:
     def note(self, run: Run) -> None:
         if run.spec.github is None:
             return
-        key = place_name(run.spec.github), run.spec.github.number
         noted = keys.created_key(run.created_at, run.run_id), run.run_id
-        self._latest[key] = max(noted, self._latest.get(key, noted))
+        for number in numbers_of(run):
+            key = place_name(run.spec.github), number
+            self._latest[key] = max(noted, self._latest.get(key, noted))
 
     def latest(self, place: str, number: int) -> str | None:
         found = self._latest.get((place, number))

@@ -21,8 +21,8 @@ from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
 from sandpiper.logic.github.deliveries import COMMITTING, STARTING, owner_of, run_id_of
-from sandpiper.logic.github.grammar import is_quote_of
-from sandpiper.logic.github.places import place_name
+from sandpiper.logic.github.grammar import is_quote_of, order_of
+from sandpiper.logic.github.places import numbers_of, place_name
 from sandpiper.logic.github.specs import refusal, spec_of
 from sandpiper.models.identity import Identity
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _NOBODY = "There is no run here that this could be meant for; `/implement`, `/fix`, `/review` and `/test` start one."
 _APPROVAL_ID = re.compile(r"`?(ap-\w+)`?", re.IGNORECASE)
+_WORDLESS = frozenset({"cancel", "status", "approve"})  # what else is said with them goes nowhere
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 
@@ -131,6 +132,9 @@ class Orders:
         except (Conflict, NotFound) as error:
             return self._refuse(delivery, hub, error.message)
         hub.react(delivery, _DONE)
+        if delivery.verb in _WORDLESS and (more := order_of(delivery.text)):
+            why = f"One comment, one command: `/{more.verb}` was not done. Write it in a comment of its own."
+            hub.comment(delivery.number, f"@{delivery.sender} {why}")
         self.tell(run.run_id)
         return delivery.verb
 
@@ -142,8 +146,8 @@ class Orders:
         except NotFound:
             return None
         origin = run.spec.github if run else None
-        here = (place_name(delivery), delivery.number)
-        return run if origin and (place_name(origin), origin.number) == here else None
+        is_here = run and origin and place_name(origin) == place_name(delivery) and delivery.number in numbers_of(run)
+        return run if is_here else None
 
     def _pass_on(self, delivery: Delivery, run: Run) -> None:
         identity = Identity(user=owner_of(delivery.sender), acts_for=run.owner)

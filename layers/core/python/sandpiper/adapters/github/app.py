@@ -100,7 +100,7 @@ class GitHubApp:
 
     def deliveries(self, limit: int) -> Iterator[Any]:
         """The last webhooks that GitHub has sent; none where there is no App."""
-        return self.client.linked("/app/hook/deliveries", limit=limit) if self._app_id else iter(())
+        return self.client.pages("/app/hook/deliveries", limit=limit) if self._app_id else iter(())
 
     def redeliver(self, delivery_id: int) -> None:
         self.client.call("POST", f"/app/hook/deliveries/{delivery_id}/attempts")

@@ -85,8 +85,9 @@ class RestHub:
 
     def checks_are_complete(self, sha: str) -> bool:
         """Suites that some App has announced and never begun don't count."""
-        found = self._client.call("GET", f"{self._path}/commits/{quote(sha)}/check-suites", query={"per_page": 100})
-        begun = [suite for suite in found["check_suites"] if suite["latest_check_runs_count"]]
+        path = f"{self._path}/commits/{quote(sha)}/check-suites"
+        suites = self._client.pages(path, key="check_suites", limit=limits.GITHUB_LISTED)
+        begun = [suite for suite in suites if suite["latest_check_runs_count"]]
         return all(suite["status"] == "completed" for suite in begun)
 
     def _comments(self, number: int, count: int) -> list[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
@@ -34,7 +35,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
             world().teller.tell(event["run_id"])
             return {}
         case None if event.get("source") == "aws.events":
-            return {"redelivered": _sweep()}
+            return _sweep()
     message = f"unknown action {event.get('action')}"
     raise ValueError(message)
 
@@ -80,7 +81,7 @@ def _obey(text: str, proof: str) -> str:
     return did
 
 
-def _sweep() -> int:
-    redelivered = world().sweep.run()
-    logger.info("swept", redelivered=redelivered)
-    return redelivered
+def _sweep() -> dict[str, Any]:
+    swept = asdict(world().sweep.run())
+    logger.info("swept", **swept)
+    return swept

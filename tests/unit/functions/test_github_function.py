@@ -143,7 +143,7 @@ def test_a_run_is_told_of(here: Here) -> None:
 
 
 def test_the_schedule_has_lost_deliveries_sent_again(here: Here) -> None:
-    assert call(source="aws.events", **{"detail-type": "Scheduled Event"}) == {"redelivered": 1}
+    assert call(source="aws.events", **{"detail-type": "Scheduled Event"}) == {"redelivered": 1, "refused": 0}
     assert here.redelivered == [5]
 
 

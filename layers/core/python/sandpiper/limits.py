@@ -124,6 +124,7 @@ MAX_FINDINGS = 100
 LAST_CALL_SECONDS = 2  # with less of the run's time left, no call of the model is begun
 
 # Pull requests, reviews, and the repository's own CI
+GITHUB_FILES = 3_000  # of a pull request; GitHub lists no more
 GITHUB_LISTED = 500  # reviews, threads: of one pull request; checks: of one commit
 GITHUB_TITLE_CHARS = 256  # of a pull request
 GITHUB_BODY_CHARS = 60_000  # of a pull request, a review, a comment; GitHub's own is 65,536

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox_task.agent.context.marking import as_data
 from sandbox_task.github import review_text
-from sandbox_task.github.diff_lines import commentable
+from sandbox_task.github.diff_lines import commentable, of_patch
 from sandbox_task.github.doing import made
 from sandbox_task.github.remarks import is_ours
 from sandbox_task.workspace import fetching
@@ -16,9 +16,10 @@ from sandpiper import limits
 from sandpiper.errors import GitHubError, RunError, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sandbox_task.agent.ports import Sink
+    from sandbox_task.github.diff_lines import FileLines
     from sandbox_task.github.review_text import Review, ReviewMode
     from sandbox_task.intents import Intents, Result
     from sandbox_task.progress import Progress
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from sandpiper.models.github import PullRequest
 
 _REFUSED = 422
+
+type Variant = tuple[Review, Verdict, str | None]
 
 
 def marker(run_id: str) -> str:
@@ -65,12 +68,12 @@ class Reviewing:
 
     def submit(self, repository: Repository, progress: Progress, mode: ReviewMode) -> None:
         """Raises RunError in words, Fenced."""
-        review = review_text.compose(progress.findings, commentable(self._diff(repository) or ""), self._earlier())
+        review = review_text.compose(progress.findings, self._lines(repository), self._earlier())
         event = review_text.verdict(progress.findings, mode)
         try:
             done = self.intents.once(
                 "review",
-                do=lambda: made(lambda: self._send(review, progress.summary, event), self._find),
+                do=lambda: made(lambda: self._send(review, progress, event), self._find),
                 find=self._find,
             )
         except GitHubError as error:
@@ -80,23 +83,50 @@ class Reviewing:
             self.sink.emit("review_submitted", **done, repeated=review.repeated)
         self._resolve(review.fixed)
 
-    def _send(self, review: Review, summary: str, event: Verdict) -> Result:
-        """GitHub takes no request for changes from a pull request's own author, and no line that it does not show."""
-        variants = dict.fromkeys(((review, event), (review, "COMMENT"), (review.all_beside(), "COMMENT")))
-        *first, last = variants
-        for each in first:
-            try:
-                return self._sent(*each, summary)
-            except GitHubError as error:
-                if error.code != _REFUSED:
-                    raise
-        return self._sent(*last, summary)
+    def _send(self, review: Review, progress: Progress, event: Verdict) -> Result:
+        """GitHub takes no request for changes from a pull request's own author, no line that it does not show, and no
+        commit that was thrown away: then less is asked of it, and nothing left out."""
+        tried, refusal = set[Variant](), GitHubError("nothing was sent", code=0)
+        for variant in self._variants(review, progress, event):
+            if variant not in tried:
+                tried.add(variant)
+                try:
+                    return self._sent(*variant, progress.summary)
+                except GitHubError as error:
+                    if error.code != _REFUSED:
+                        raise
+                    refusal = error
+        raise refusal
 
-    def _sent(self, review: Review, event: Verdict, summary: str) -> dict[str, Any]:
+    def _variants(self, review: Review, progress: Progress, event: Verdict) -> Iterator[Variant]:
+        for shape in self._shapes(review, progress):
+            yield shape, event, self.pull.head_sha
+            yield shape, "COMMENT", self.pull.head_sha
+        yield review.all_beside(), "COMMENT", None
+
+    def _shapes(self, review: Review, progress: Progress) -> Iterator[Review]:
+        yield review
+        if review.at_lines and (lines := self._shown_by_github()):
+            yield review_text.compose(progress.findings, lines, self._earlier())
+        yield review.all_beside()
+
+    def _lines(self, repository: Repository) -> Mapping[str, FileLines]:
+        diff = self._diff(repository)
+        return self._shown_by_github() if diff is None else commentable(diff)
+
+    def _shown_by_github(self) -> Mapping[str, FileLines]:
+        """Its diff leaves out what is too large, and need not be ours in every line."""
+        try:
+            return {path: of_patch(patch) for path, patch in self.reviews.patches()}
+        except GitHubError as error:
+            self.sink.emit("warning", message=f"The lines that remarks can stand at are not known: {error.message}")
+            return {}
+
+    def _sent(self, review: Review, event: Verdict, commit: str | None, summary: str) -> dict[str, Any]:
         body = review_text.review_body(
             review, summary=summary, sha=self.pull.head_sha, run=self.named, marker=marker(self.run_id)
         )
-        sent = self.reviews.submit(commit=self.pull.head_sha, body=body, event=event, comments=review.comments)
+        sent = self.reviews.submit(commit=commit, body=body, event=event, comments=review.comments)
         counts = {"comments": len(review.comments), "beside": len(review.beside)}
         return _told(sent) | counts | {"event": event}
 

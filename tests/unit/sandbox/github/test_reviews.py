@@ -138,7 +138,8 @@ class Reviewer:
         self.repository = Repository.clone(spec, rooms, token=TOKEN, at=spec.github.pull.head_sha)
         reviews = Reviews(GitHubClient(github.url, lambda: TOKEN), "o/r", 7)
         intents = Intents(hub_world.runs, RUN_ID, 1, hub_world.clock)
-        self.resolved: list[str] = []
+        self.pull, self.resolved = spec.github.pull, list[str]()
+        self.findings: tuple[dict[str, Any], ...] = (WRONG,)
         self.refusal: SandpiperError | None = None
         self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set, self.resolve)
 
@@ -148,7 +149,7 @@ class Reviewer:
         self.resolved += threads
 
     def submit(self, mode: ReviewMode = "comment") -> list[dict[str, Any]]:
-        progress = Progress(findings=(Finding.model_validate(WRONG),), summary="Looked.")
+        progress = Progress(findings=tuple(map(Finding.model_validate, self.findings)), summary="Looked.")
         self.reviewing.submit(self.repository, progress, mode)
         return self.github.reviews
 
@@ -170,6 +171,41 @@ def test_remarks_whose_lines_github_refuses_are_not_lost(reviewer: Reviewer, git
     (sent,) = reviewer.submit()
     assert sent["comments"] == []
     assert "`app.py:2` 🟠 **Major**: Must be 2." in sent["body"]
+
+
+def shown(path: str, patch: str | None) -> dict[str, Any]:
+    """As GitHub lists a file; of one that is too large there is no patch."""
+    return {"filename": path, **({"patch": patch} if patch else {})}
+
+
+PATCH = "@@ -1,3 +1,3 @@\n a = 1\n-b = 2\n+b = 20\n c = 3"
+
+
+def test_of_the_lines_that_github_does_not_show_only_those_move_to_the_text(
+    reviewer: Reviewer, github: StubGitHub
+) -> None:
+    reviewer.findings = (WRONG, {**WRONG, "line": 3, "message": "Why three?"})
+    github.files = [shown("big.py", None), shown("app.py", PATCH.rpartition("\n")[0].replace("3", "2"))]
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "Line must be part of the diff"))
+    (sent,) = reviewer.submit()
+    assert [comment["line"] for comment in sent["comments"]] == [2]
+    assert "`app.py:3` 🟠 **Major**: Why three?" in sent["body"]
+
+
+def test_a_request_for_changes_stays_one_when_only_a_line_was_refused(reviewer: Reviewer, github: StubGitHub) -> None:
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "Line must be part of the diff", times=2))
+    (sent,) = reviewer.submit("request_changes")
+    assert (sent["event"], sent["comments"]) == ("REQUEST_CHANGES", [])
+
+
+def test_what_was_found_in_a_commit_that_was_thrown_away_is_said_of_the_pull_request(
+    reviewer: Reviewer, github: StubGitHub
+) -> None:
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "commit_id is not part of the pull request", times=2))
+    (sent,) = reviewer.submit()
+    assert "commit_id" not in sent
+    assert "`app.py:2` 🟠 **Major**: Must be 2." in sent["body"]
+    assert reviewer.pull.head_sha[:12] in sent["body"]
 
 
 def test_a_review_remembers_what_is_open_and_resolves_what_was_fixed(reviewer: Reviewer, github: StubGitHub) -> None:
@@ -231,3 +267,11 @@ def test_a_diff_that_is_too_large_is_named_and_its_remarks_stand_in_the_text(
     monkeypatch.setattr(limits, "REVIEW_DIFF_BYTES", 10)
     assert "too large to be shown" in reviewer.reviewing.told_first(reviewer.repository)
     assert reviewer.submit()[0]["comments"] == []
+
+
+def test_of_a_diff_that_is_too_large_github_says_what_it_shows(
+    reviewer: Reviewer, github: StubGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REVIEW_DIFF_BYTES", 10)
+    github.files = [shown("app.py", PATCH)]
+    assert [comment["line"] for comment in reviewer.submit()[0]["comments"]] == [2]

@@ -84,5 +84,5 @@ def _reason(error: GitError) -> str:
 def _rejection(error: GitError) -> str:
     """Git gives the server's reason in brackets at the end of one line; what the server says of it stands before."""
     found = re.search(r"\[remote rejected\].*\((.+)\)$", error.complaint, re.MULTILINE)
-    said = re.findall(r"^remote: error: (.*\S)", error.complaint, re.MULTILINE)
-    return " ".join([found[1] if found else _reason(error), *(f"({words})" for words in said[:_SERVER_LINES])])
+    said = " ".join(re.findall(r"^remote: (?:error:|-) (.*\S)", error.complaint, re.MULTILINE)[:_SERVER_LINES])
+    return " ".join([found[1] if found else _reason(error), *([f"({said})"] if said else [])])

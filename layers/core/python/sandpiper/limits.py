@@ -130,6 +130,7 @@ GITHUB_TITLE_CHARS = 256  # of a pull request
 GITHUB_BODY_CHARS = 60_000  # of a pull request, a review, a comment; GitHub's own is 65,536
 REVIEW_DIFF_BYTES = 4 * 1024 * 1024  # a larger diff can't be looked through; remarks then stand in the review's text
 REVIEW_DIFF_TOKENS = 20_000  # of it, for the model
+WORK_DIFF_TOKENS = 5_000  # the same, where the pull request is worked on
 REVIEW_REMARK_CHARS = 600  # of an earlier remark, for the model
 REVIEW_REMARKS_TOLD = 50
 RESOLVED_THREADS = 20  # in one run

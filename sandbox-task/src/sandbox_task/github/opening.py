@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.github.following import Following
 from sandbox_task.github.hub import Hub
+from sandbox_task.github.pull_diff import PullDiff
 from sandbox_task.github.pulling import PullRequests
 from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.github.status import StatusComment
@@ -138,7 +139,7 @@ class Opening:
             return None
         return Reviewing(
             Reviews(self._client, origin.repository, origin.number),
-            origin.pull,
+            PullDiff(origin.pull),
             run_id,
             f"[{run_id}]({self._link})" if self._link else f"`{run_id}`",
             self._intents,

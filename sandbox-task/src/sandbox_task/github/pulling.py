@@ -159,7 +159,7 @@ class PullRequests:
 
 
 def _draft_next(error: GitHubError, pause: float | None, *, draft: bool) -> bool:
-    """Whether the next try is one: where GitHub knows no drafts, it is none. Raises the error if there is no next try."""
+    """Whether the next try is one: where GitHub knows no drafts, it is none. Raises it if there is none."""
     if error.code != _REFUSED or pause is None:
         raise error
     if draft and "draft" in error.message.lower():

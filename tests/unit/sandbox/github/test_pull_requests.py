@@ -175,6 +175,15 @@ def test_an_attempt_after_a_push_onto_a_moved_branch_finds_its_commit_there(
     assert "theirs" not in hub_world.diff
 
 
+def test_who_works_on_a_pull_request_is_told_what_it_changes_as_data(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    github.pull(7)
+    model = hub_world.perform(on_pull(git_server), TURNS)
+    told = str(model.requests[0].messages[0])
+    assert told.index("<repository>") < told.index("+of the pull request") < told.rindex("</repository>")
+
+
 def test_a_server_that_fails_for_a_moment_gets_one_pull_request(
     hub_world: World, git_server: GitServer, github: StubGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

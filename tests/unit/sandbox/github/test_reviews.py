@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandbox_task.github.pull_diff import PullDiff
 from sandbox_task.github.remarks import Remark
 from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.intents import Intents
@@ -141,7 +142,8 @@ class Reviewer:
         self.pull, self.resolved = spec.github.pull, list[str]()
         self.findings: tuple[dict[str, Any], ...] = (WRONG,)
         self.refusal: SandpiperError | None = None
-        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set, self.resolve)
+        diff = PullDiff(spec.github.pull)
+        self.reviewing = Reviewing(reviews, diff, RUN_ID, "`run`", intents, sink, set, self.resolve)
 
     def resolve(self, threads: Sequence[str]) -> None:
         if self.refusal:

@@ -50,8 +50,9 @@ class Hub(Protocol):
 
     def topic(self, number: int, *, is_pull: bool) -> Topic: ...
 
-    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:
-        """The last comments and, of a pull request, review comments, oldest first; none of ours and not `without`."""
+    def said_on(self, topic: Topic, asked: Delivery) -> list[Entry]:
+        """The last comments and, of a pull request, reviews and open remarks, oldest first; no status comment, and not
+        what was asked itself."""
 
     def react(self, target: GitHubOrigin | Delivery, content: str) -> None:
         """To the comment, or to the issue where that has no reactions. Safe to repeat."""

@@ -50,7 +50,7 @@ class FakeHub:
             raise GitHubError("GitHub answered with 404: Not Found", code=404)
         return found
 
-    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:  # noqa: ARG002 - entries have no id
+    def said_on(self, topic: Topic, asked: Delivery) -> list[Entry]:  # noqa: ARG002 - entries have no id
         self._fail()
         return list(self.entries)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sandpiper_local.fake_github.calls import Call
-    from sandpiper_local.fake_github.state import Issue, Repository, ReviewComment, Thread, User
+    from sandpiper_local.fake_github.state import Issue, Repository, Review, ReviewComment, Thread, User
 
 type Node = dict[str, Any]
 
@@ -78,6 +78,14 @@ class Schema:
             "__typename": "PullRequest", "id": node_id("PR", issue.id), "number": issue.number, "title": issue.title,
             "isDraft": pull.draft, "headRefOid": pull.head_sha, "url": page_of(self._hub, repository, issue),
             "state": "MERGED" if pull.merged_at else issue.state.upper(), "reviewThreads": _connection(threads),
+            "reviews": _connection([self._review(review) for review in pull.reviews]),
+        }  # fmt: skip
+
+    def _review(self, review: Review) -> Node:
+        return {
+            "__typename": "PullRequestReview", "id": node_id("PRR", review.id), "body": review.body,
+            "state": review.state, "author": self._person(review.user),
+            "submittedAt": time_of(review.submitted_at) if review.submitted_at else None,
         }  # fmt: skip
 
     def _thread(self, repository: Repository, issue: Issue, thread: Thread) -> Node:

@@ -112,7 +112,7 @@ class Orders:
         return None if run.status == "failed" and run.attempt == 0 else run
 
     def _start_once(self, delivery: Delivery, topic: Topic, hub: Hub) -> Run:
-        said = hub.said_on(topic, without=delivery.comment_id)
+        said = hub.said_on(topic, delivery)
         author = hub.author() if delivery.verb in COMMITTING else None
         spec = spec_of(delivery, topic, said, self.rules, author=author)
         owner = owner_of(delivery.sender)

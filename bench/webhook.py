@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -24,20 +25,12 @@ WARM_UP = 10
 REQUESTS = 60
 GOAL = 3.0
 NAME = "sandpiper-bench-open"
-_WHO = {"login": "ann", "type": "User"}
-COMMENT = {
-    "action": "created",
-    "issue": {"number": 7},
-    "comment": {"id": 70, "user": _WHO, "body": "/implement " + "a logout button, please. " * 40},
-    "repository": {"full_name": "acme/shop", "default_branch": "main"},
-    "installation": {"id": 42},
-    "sender": _WHO,
-}
+EXAMPLE = Path(__file__).parents[1] / "tests/fixtures/github/issue_comment.created.json"  # GitHub's own
 
 
 def run(report: Report, stack: Stack) -> None:
     add_bare_route(stack, NAME, like="POST /github/webhook")
-    body = json.dumps(COMMENT).encode()
+    body = json.dumps(_command()).encode()
     arn = stack.outputs["GitHubWebhookSecretArn"]
     secret = stack.aws("secretsmanager").get_secret_value(SecretId=arn)["SecretString"]
     headers = {"Content-Type": "application/json", "X-Hub-Signature-256": signature(secret, body)}
@@ -65,6 +58,13 @@ def run(report: Report, stack: Stack) -> None:
         goal=f"≤ {GOAL:g}×",
         met=ours / base <= GOAL,
     )
+
+
+def _command() -> dict[str, Any]:
+    """As the App would get it."""
+    payload: dict[str, Any] = json.loads(EXAMPLE.read_text()) | {"installation": {"id": 42}}
+    payload["comment"]["body"] = "/implement " + "a logout button, please. " * 40
+    return payload
 
 
 def _is_over(dynamodb: Any, table: str, delivery: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
@@ -13,6 +14,8 @@ from sandpiper.logic.github.deliveries import Delivery
 from sandpiper.logic.github.signatures import is_proven
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = Logger()
@@ -22,7 +25,9 @@ logger = Logger()
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     match event.get("action"):
         case "token":
-            return _token(event["run_id"], event["attempt"])
+            return _answered(event, _token)
+        case "resolve":
+            return _answered(event, _resolve)
         case "delivery":
             return {"did": _obey(event["delivery"], event["proof"])}
         case "tell":
@@ -30,22 +35,32 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
             world().teller.tell(event["run_id"])
             return {}
         case None if event.get("source") == "aws.events":
-            return {"redelivered": _sweep()}
+            return _sweep()
     message = f"unknown action {event.get('action')}"
     raise ValueError(message)
 
 
-def _token(run_id: str, attempt: int) -> dict[str, Any]:
-    """A refusal is an answer: only what nobody foresaw is an error of the function."""
-    logger.append_keys(run_id=run_id, attempt=attempt)
+def _answered(event: dict[str, Any], answer: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """To a sandbox. A refusal is an answer: only what nobody foresaw is an error of the function."""
+    logger.append_keys(run_id=event["run_id"], attempt=event["attempt"])
     try:
-        token = world().minter.token(run_id, attempt)
+        return answer(event)
     except SandpiperError as error:
-        logger.warning("no token", error_type=error.type, reason=error.message)
+        logger.warning("refused", action=event["action"], error_type=error.type, reason=error.message)
         told = {"type": error.type, "message": error.message, "retryable": error.retryable}
         return {"error": told | ({"code": error.code} if isinstance(error, GitHubError) else {})}
+
+
+def _token(event: dict[str, Any]) -> dict[str, Any]:
+    token = world().minter.token(event["run_id"], event["attempt"])
     logger.info("token minted", given=token is not None)
     return token.model_dump(mode="json") if token else {"token": None}
+
+
+def _resolve(event: dict[str, Any]) -> dict[str, Any]:
+    resolved = world().resolver.resolve(event["run_id"], event["attempt"], event["threads"])
+    logger.info("remarks resolved", resolved=resolved)
+    return {"resolved": resolved}
 
 
 def _obey(text: str, proof: str) -> str:
@@ -66,7 +81,7 @@ def _obey(text: str, proof: str) -> str:
     return did
 
 
-def _sweep() -> int:
-    redelivered = world().sweep.run()
-    logger.info("swept", redelivered=redelivered)
-    return redelivered
+def _sweep() -> dict[str, Any]:
+    swept = asdict(world().sweep.run())
+    logger.info("swept", **swept)
+    return swept

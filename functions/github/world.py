@@ -14,6 +14,7 @@ from sandpiper.adapters.clock import SystemClock
 from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.hub import RestHub
+from sandpiper.adapters.github.reviews import Reviews
 from sandpiper.adapters.github.topics import DynamoTopics
 from sandpiper.adapters.head_watch import DynamoHeadWatch
 from sandpiper.adapters.quotas import DynamoQuotas
@@ -23,7 +24,8 @@ from sandpiper.adapters.workflow import StepFunctionsWorkflow
 from sandpiper.logic.control import Controls
 from sandpiper.logic.github.minting import Minter
 from sandpiper.logic.github.orders import Orders
-from sandpiper.logic.github.permissions import TALK
+from sandpiper.logic.github.permissions import RESOLVE, TALK
+from sandpiper.logic.github.resolving import Resolver
 from sandpiper.logic.github.sweep import Sweep
 from sandpiper.logic.github.telling import Teller
 from sandpiper.logic.quotas import QuotaRules
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sandpiper.logic.github.places import Place
+    from sandpiper.models.github import GitHubOrigin
 
 
 @dataclass(frozen=True)
 class World:
     webhook_secret: Callable[[], str]
     minter: Minter
+    resolver: Resolver
     orders: Orders
     teller: Teller
     sweep: Sweep
@@ -59,13 +63,14 @@ def world() -> World:
     holds = DynamoHolds(dynamodb, table=settings.idempotency_table, clock=clock)
     app = _app(settings, clock)
     hub_of = functools.partial(_hub, app)
-    teller = Teller(hub_of, runs, blobs, holds, clock, settings.public_url or None)
+    topics = DynamoTopics(dynamodb, runs_table=table)
+    teller = Teller(hub_of, runs, blobs, topics, holds, clock, settings.public_url or None)
     orders = Orders(
         hub_of=hub_of,
         runs=runs,
         starter=Starter(runs, secrets, workflow, clock, quotas),
         controls=Controls(runs, workflow, clock, quotas),
-        topics=DynamoTopics(dynamodb, runs_table=table),
+        topics=topics,
         watch=DynamoHeadWatch(dynamodb, runs_table=table, clock=clock),
         holds=holds,
         rules=RepoRules(settings.github_url),
@@ -73,7 +78,8 @@ def world() -> World:
     )
     webhook_secret = SecretValue(settings.webhook_secret_arn)
     sweep = Sweep(app.deliveries, app.redeliver, clock)
-    return World(webhook_secret, Minter(runs, app.token), orders, teller, sweep)
+    resolver = Resolver(runs, functools.partial(_remarks, app))
+    return World(webhook_secret, Minter(runs, app.token), resolver, orders, teller, sweep)
 
 
 def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
@@ -86,4 +92,8 @@ def _app(settings: Settings, clock: SystemClock) -> GitHubApp:
 
 
 def _hub(app: GitHubApp, place: Place) -> RestHub:
-    return RestHub(app.client_for(place, TALK), place.repository)
+    return RestHub(app.client_for(place, TALK), place.repository, author=functools.partial(app.author, place))
+
+
+def _remarks(app: GitHubApp, origin: GitHubOrigin) -> Reviews:
+    return Reviews(app.client_for(origin, RESOLVE), origin.repository, origin.number)

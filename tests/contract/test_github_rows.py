@@ -13,6 +13,7 @@ from sandpiper.adapters.github.holds import DynamoHolds
 from sandpiper.adapters.github.topics import DynamoTopics
 from sandpiper.github_ports import Hold
 from sandpiper.models.github import GitHubOrigin
+from sandpiper.models.run import PullRequestInfo, RunResult
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.hub import FakeHolds, FakeTopics
 from tests.contract.samples import a_run
@@ -58,6 +59,14 @@ def asked_on(rows: Rows, repository: str, number: int = 7) -> Run:
         installation_id=1, repository=repository, number=number, command="fix", sender="ann", origin="issue"
     )
     return run.model_copy(update={"spec": run.spec.model_copy(update={"github": origin})})
+
+
+def test_a_run_is_known_by_the_pull_request_that_it_opened_too(rows: Rows, repository: str) -> None:
+    opened = RunResult(outcome="suspended", pull_request=PullRequestInfo(number=9, url="u"))
+    first, second = (asked_on(rows, repository).model_copy(update={"result": opened}) for _ in range(2))
+    for run in (second, first):
+        rows.topics.note(run)
+    assert [rows.topics.latest(repository, number) for number in (7, 9)] == [second.run_id] * 2
 
 
 def test_the_last_run_of_an_issue_is_known_by_any_spelling_of_its_repository(rows: Rows, repository: str) -> None:

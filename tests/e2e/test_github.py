@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.support import finishes, new_task, of_type, plans, says, tool, types_of, wait_for, writes
+from tests.e2e.support import finishes, new_task, of_type, plans, requests_for, says, tool, types_of, wait_for, writes
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Stack
@@ -14,6 +14,7 @@ REPAIR = (plans("sh check.sh"), writes("answer", "42\n"), finishes("The answer i
 SLIPS = {"answer": "40\nb = 20\nc = 3\n"}
 WRONG = {"file": "answer", "line": 2, "severity": "major", "message": "Must be 2.", "suggestion": "b = 2"}
 ODD = {"file": "answer", "line": 3, "severity": "minor", "message": "Why three?"}
+RESOLVE = "mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }"
 BESIDE = {"file": "check.sh", "line": 1, "severity": "minor", "message": "Checks little."}
 
 
@@ -41,6 +42,7 @@ def test_an_issue_becomes_one_pull_request_however_often_its_comment_is_delivere
         assert words in pull["body"]
     assert f"@{place.writer}" not in pull["body"]
     assert place.show("answer", pull["head"]["ref"]) == "42"
+    assert place.api(f"/commits/{pull['head']['sha']}")["author"]["login"] == "sandpiper[bot]"
     status = asked.status("✅ done", f"Pull request: #{pull['number']}")
     for words in ("- [x] do it", "| `sh check.sh` |", "+42", "The answer is 42."):
         assert words in status
@@ -74,20 +76,45 @@ def test_a_review_is_one_with_remarks_at_their_lines_and_the_next_one_remembers_
     assert resolved(stack, place.name, number) == {2: True, 3: False}
 
 
+def test_fix_on_a_reviewed_pull_request_is_told_the_remarks_that_are_open_and_no_others(
+    stack: Stack, place: Place
+) -> None:
+    number = place.pull(SLIPS)
+    review = place.ask(number, f"/review {new_task(stack, *reviews(WRONG, ODD, BESIDE))}")
+    review.end()
+    review.status("Comment `/fix` here to have the remarks worked in.")
+    place.api(f"/pulls/{number}/reviews", "POST", {"event": "COMMENT", "body": "Mind the gap."})
+    first, _ = threads(stack, place.name, number)
+    ask_graphql(stack, RESOLVE, by=place.writer, id=first["id"])
+    task = new_task(stack, *REPAIR)
+    assert place.ask(number, f"/fix {task}").end()["status"] == "completed"
+    told = str(requests_for(stack, task)[0]["messages"])
+    heard = {words: words in told for words in ("Must be 2.", "Why three?", "Checks little.", "Mind the gap.")}
+    assert heard == {"Must be 2.": False, "Why three?": True, "Checks little.": True, "Mind the gap.": True}
+    assert "+b = 20" in told
+
+
 def resolved(stack: Stack, name: str, number: int) -> dict[int, bool]:
     """Whether the thread at a line is."""
+    return {thread["originalLine"]: thread["isResolved"] for thread in threads(stack, name, number)}
+
+
+def threads(stack: Stack, name: str, number: int) -> list[dict[str, Any]]:
     owner, _, repository = name.partition("/")
     query = """query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
-      pullRequest(number: $number) { reviewThreads(first: 50) { nodes { isResolved originalLine } } } } }"""
+      pullRequest(number: $number) { reviewThreads(first: 50) { nodes { id isResolved originalLine } } } } }"""
+    found = ask_graphql(stack, query, by=owner, owner=owner, name=repository, number=number)
+    return list(found["repository"]["pullRequest"]["reviewThreads"]["nodes"])
+
+
+def ask_graphql(stack: Stack, query: str, *, by: str, **variables: Any) -> Any:
     assert stack.github is not None
-    token = stack.github.token(owner)
     answer = stack.github.http.post(
         f"{stack.github.url}/api/graphql",
-        json={"query": query, "variables": {"owner": owner, "name": repository, "number": number}},
-        headers={"Authorization": f"Bearer {token}"},
+        json={"query": query, "variables": variables},
+        headers={"Authorization": f"Bearer {stack.github.token(by)}"},
     )
-    threads = answer.json()["data"]["repository"]["pullRequest"]["reviewThreads"]["nodes"]
-    return {thread["originalLine"]: thread["isResolved"] for thread in threads}
+    return answer.json()["data"]
 
 
 def test_on_a_pull_request_work_goes_to_its_branch_and_tests_become_a_check(stack: Stack, place: Place) -> None:

@@ -186,6 +186,10 @@ def test_a_bumpy_github_and_a_token_that_runs_out_lose_nothing_and_make_nothing_
     github.fail_next(f"{path}/issues/comments/.*/reactions", status=403, **slow_down)
     github.fail_next(f"{path}/pulls$", method="POST", status=503)
     github.fail_next(f"{path}/issues/.*/labels", method="POST", status=500)
+    # GitHub's own machines get to know a new token one after the other
+    github.fail_next(f"{path}/issues/[0-9]+$", status=401, message="Bad credentials")
+    github.fail_next(f"{path}/issues/[0-9]+/comments$", method="GET", status=403, message="Resource not accessible")
+    github.fail_next(f"/{place.name}.*/info/refs", status=401, count=2)
     github.fake("POST", "/clock", {"token_seconds": 3})
     try:
         task = new_task(stack, plans("sh check.sh"), shell("sleep 4"), writes("answer", "42\n"), finishes())
@@ -196,4 +200,7 @@ def test_a_bumpy_github_and_a_token_that_runs_out_lose_nothing_and_make_nothing_
     asked.status("✅ done")
     assert (len(place.api("/pulls?state=all")), len(place.said(asked.number))) == (1, 1)
     assert place.reactions(asked.comment_id) == ["eyes"]
-    assert "pr_opened" in types_of(asked.person.events(asked.run_id))
+    told = asked.person.events(asked.run_id)
+    assert "pr_opened" in types_of(told)
+    assert of_type(told, "warning") == []
+    assert [label["name"] for label in place.api("/pulls")[0]["labels"]] == ["sandpiper"]

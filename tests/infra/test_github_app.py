@@ -6,7 +6,7 @@ import json
 from typing import get_args
 
 from sandpiper.logic.github.deliveries import _READERS
-from sandpiper.logic.github.permissions import TALK, permissions_for
+from sandpiper.logic.github.permissions import RESOLVE, TALK, permissions_for
 from sandpiper.models.spec import TaskType
 from tests.infra.sources import ROOT
 
@@ -17,7 +17,7 @@ RANK = ("none", "read", "write")
 
 def test_the_app_has_every_right_that_a_token_is_minted_with_and_no_other() -> None:
     needed = {"metadata": "read"}
-    for permissions in (TALK, *map(permissions_for, get_args(TaskType))):
+    for permissions in (TALK, RESOLVE, *map(permissions_for, get_args(TaskType))):
         for name, right in permissions.items():
             needed[name] = max(needed.get(name, "none"), right, key=RANK.index)
     assert MANIFEST["default_permissions"] == needed

@@ -50,7 +50,7 @@ class Settings(Model):
     egress_registries: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     approval_wait_seconds: int = limits.APPROVAL_WAIT_SECONDS
     commit_author_name: str = "Sandpiper"
-    commit_author_email: str = "sandpiper@users.noreply.github.com"
+    commit_author_email: str = "noreply@sandpiper.invalid"  # nobody's: GitHub would show whose address it is
 
     @field_validator(
         "anthropic_base_url",

@@ -254,7 +254,7 @@ class Supervisor:
             run_id=run_id,
             spec=spec,
             github_url=self._settings.github_url,
-            author=(self._settings.commit_author_name, self._settings.commit_author_email),
+            author=self._author(spec),
             wall=wall,
             sink=self._reporter,
             stop=self._stop,
@@ -262,6 +262,12 @@ class Supervisor:
             intents=Intents(self._services.runs, run_id, self._settings.attempt, self._services.clock),
             told_before=partial(told_before, self._services.runs, run_id, self._settings.attempt),
         )
+
+    def _author(self, spec: RunSpec) -> tuple[str, str]:
+        """The same in all attempts, or their commits would not be the same."""
+        if spec.github and (app := spec.github.author):
+            return app.name, app.email
+        return self._settings.commit_author_name, self._settings.commit_author_email
 
     def _load_spec(self) -> RunSpec:
         key = f"runs/{self._settings.run_id}/spec.json"

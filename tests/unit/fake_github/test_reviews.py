@@ -119,9 +119,12 @@ def test_a_question_that_graphql_does_not_know_is_told_so(world: World, query: s
     assert answer.json()["errors"][0]["message"]
 
 
-def test_a_token_without_the_permission_resolves_nothing(world: World, pull: int) -> None:
+@pytest.mark.parametrize(
+    "permissions", [{"pull_requests": "read", "contents": "write"}, {"pull_requests": "write", "contents": "read"}]
+)
+def test_a_token_without_the_permissions_resolves_nothing(world: World, pull: int, permissions: dict[str, str]) -> None:
     remark(world, pull, 10)
-    token = world.installation_token(permissions={"pull_requests": "read"})
+    token = world.installation_token(permissions=permissions)
     [thread] = threads(world, pull, token)
     body = {"query": RESOLVE, "variables": {"id": thread["id"]}}
     assert world.api("POST", "/graphql", body, token=token).json()["errors"][0]["type"] == "FORBIDDEN"

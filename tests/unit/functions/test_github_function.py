@@ -12,9 +12,11 @@ from github import handler as github
 from github.world import World
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.minting import Minter
+from sandpiper.logic.github.resolving import Resolver
 from sandpiper.logic.github.signatures import proof, signature
 from sandpiper.logic.github.sweep import Sweep
 from sandpiper.models.github import RepositoryToken
+from sandpiper.testing.github import FakeRemarks
 from tests.unit.functions.support import LambdaContext
 from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC, HubWorld, delivery
 
@@ -29,6 +31,7 @@ class Here:
         self.hub = HubWorld()
         self.failure: GitHubError | None = None
         self.redelivered: list[int] = []
+        self.remarks = FakeRemarks("T1", "T2")
         clock = self.hub.world.clock
         lost = {
             "id": 5,
@@ -39,6 +42,7 @@ class Here:
         self.world = World(
             webhook_secret=lambda: SECRET,
             minter=Minter(self.hub.world.runs, self.mint),
+            resolver=Resolver(self.hub.world.runs, lambda _: self.remarks),
             orders=self.hub.orders,
             teller=self.hub.teller,
             sweep=Sweep(lambda _: [lost], self.redelivered.append, clock),
@@ -80,6 +84,13 @@ def test_a_run_that_was_asked_for_by_https_gets_no_token(here: Here) -> None:
 def test_an_attempt_that_is_over_is_told_so(here: Here) -> None:
     run_id = here.hub.world.running(OWNER, SPEC)
     assert call(action="token", run_id=run_id, attempt=2)["error"]["type"] == "sandbox_lost"
+
+
+def test_a_review_has_its_remarks_resolved(here: Here) -> None:
+    run_id = here.hub.world.running(OWNER, SPEC.model_copy(update={"type": "code-review"}))
+    assert call(action="resolve", run_id=run_id, attempt=1, threads=["T2", "T9"]) == {"resolved": 1}
+    assert here.remarks.resolved == ["T2"]
+    assert call(action="resolve", run_id=run_id, attempt=2, threads=["T1"])["error"]["type"] == "sandbox_lost"
 
 
 def test_what_github_refuses_is_told_in_its_words(here: Here) -> None:
@@ -132,7 +143,7 @@ def test_a_run_is_told_of(here: Here) -> None:
 
 
 def test_the_schedule_has_lost_deliveries_sent_again(here: Here) -> None:
-    assert call(source="aws.events", **{"detail-type": "Scheduled Event"}) == {"redelivered": 1}
+    assert call(source="aws.events", **{"detail-type": "Scheduled Event"}) == {"redelivered": 1, "refused": 0}
     assert here.redelivered == [5]
 
 

@@ -76,14 +76,28 @@ def test_a_branch_that_is_in_use_over_there_is_the_reason_that_is_given(
         push_new_file(repository, wall, "main")
 
 
+# What GitHub says to a push: of protected branches, and of rulesets.
+PROTECTED = ["error: GH006: Protected branch update failed."]
+RULES = [
+    "error: GH013: Repository rule violations found for refs/heads/main.",
+    "Review all repository rules at https://github.example/o/r/rules?ref=refs%2Fheads%2Fmain",
+    "",
+    "- Commits must have verified signatures.",
+    "  Found 1 violation:",
+]
+VIOLATION = "GH013: Repository rule violations found for refs/heads/main. Commits must have verified signatures."
+
+
+@pytest.mark.parametrize(("said", "told"), [(PROTECTED, "GH006: Protected branch update failed."), (RULES, VIOLATION)])
 def test_what_the_server_says_of_a_push_that_it_rejects_is_the_reason_that_is_given(
-    git_server: GitServer, rooms: Rooms, wall: Wall
+    git_server: GitServer, rooms: Rooms, wall: Wall, said: list[str], told: str
 ) -> None:
     url = git_server.create("r", {"a.txt": "one\n"})
     hook = Path(git_server.git("r", "rev-parse", "--absolute-git-dir").strip()) / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed.' >&2\nexit 1\n")
+    hook.write_text("\n".join(["#!/bin/sh", *(f"echo '{line}' >&2" for line in said), "exit 1", ""]))
     hook.chmod(0o755)
     repository = cloned(rooms, wall, url)
-    with pytest.raises(RunError, match=r"to main: pre-receive hook declined \(GH006: Protected branch update failed"):
+    with pytest.raises(RunError) as refused:
         push_new_file(repository, wall, "main")
+    assert refused.value.message.endswith(f"to main: pre-receive hook declined ({told})")

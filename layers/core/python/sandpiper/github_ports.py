@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sandpiper.logic.github.conversation import Entry
     from sandpiper.logic.github.deliveries import Delivery
-    from sandpiper.models.github import GitHubOrigin, RepositoryToken, Topic
+    from sandpiper.models.github import Author, GitHubOrigin, RepositoryToken, Topic
     from sandpiper.models.run import Run
 
 
@@ -27,16 +27,32 @@ class RepositoryTokens(Protocol):
     def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
         """None: the run was not asked for on GitHub. Raises Fenced if the attempt is not the current one."""
 
+    def resolve(self, run_id: str, attempt: int, threads: Sequence[str]) -> None:
+        """What no token of a review may: see `resolving`. Raises Fenced, GitHubError, Unavailable."""
+
+
+class Remarks(Protocol):
+    """Of one pull request. Everything raises GitHubError."""
+
+    def open_ours(self) -> Collection[str]:
+        """The ids of the threads that we have begun and nobody has resolved."""
+
+    def resolve(self, thread_id: str) -> None: ...
+
 
 class Hub(Protocol):
     """One repository on GitHub, as the App sees it. Everything raises GitHubError."""
 
     def may_write(self, login: str) -> bool: ...
 
+    def author(self) -> Author | None:
+        """The App's own account, if it can be had."""
+
     def topic(self, number: int, *, is_pull: bool) -> Topic: ...
 
-    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:
-        """The last comments and, of a pull request, review comments, oldest first; none of ours and not `without`."""
+    def said_on(self, topic: Topic, asked: Delivery) -> list[Entry]:
+        """The last comments and, of a pull request, reviews and open remarks, oldest first; no status comment, and not
+        what was asked itself."""
 
     def react(self, target: GitHubOrigin | Delivery, content: str) -> None:
         """To the comment, or to the issue where that has no reactions. Safe to repeat."""
@@ -54,7 +70,7 @@ class Hub(Protocol):
 
 
 class Topics(Protocol):
-    """Which run an issue or a pull request is about: the last one that was asked for there."""
+    """Which run an issue or a pull request is about: the last one that was asked for there, or has opened it."""
 
     def note(self, run: Run) -> None:
         """Safe to repeat; a later run is not replaced by an earlier one."""

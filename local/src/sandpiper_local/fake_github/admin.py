@@ -123,7 +123,7 @@ class Admin:
             ("100644", ZERO if content is None else git.write_blob(content.encode()), path)
             for path, content in files.items()
         ]  # fmt: skip
-        person = Person(login, f"{login}@users.noreply.invalid", time_of(self._hub.clock.now()))
+        person = Person(login, self._hub.email_of(self._hub.user(login)), time_of(self._hub.clock.now()))
         tree = git.write_tree(entries, parent)
         sha = git.write_commit(tree, [parent] if parent else [], message, person, person)
         git.update_ref(f"refs/heads/{branch}", sha)

@@ -8,6 +8,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sandpiper_local.fake_github.errors import not_found
 from sandpiper_local.fake_github.git_store import GitStore
@@ -68,6 +69,13 @@ class Hub:
         if login not in self.users:
             self.users[login] = User(self.new_id(), login, kind)
         return self.users[login]
+
+    def email_of(self, user: User) -> str:
+        """The address by which GitHub knows whose commit it is, and which nobody else can have."""
+        return f"{user.id}+{user.login}@users.noreply.{urlsplit(self.url).hostname}"
+
+    def user_by_email(self, email: str) -> User | None:
+        return next((user for user in self.users.values() if self.email_of(user) == email), None)
 
     def add_repository(self, full_name: str, *, private: bool, default_branch: str = "main") -> Repository:
         owner, _, name = full_name.partition("/")

@@ -37,7 +37,7 @@ def _tell_push(hub: Hub, repository: Repository, ref: str, moved: tuple[str, str
     commits = [pushed_commit_view(hub, repository, sha) for sha in shas]
     forced = base is not None and new != ZERO and not repository.git.is_ancestor(base, new)
     page = f"{hub.url}/{repository.full_name}/compare/{old[:12]}...{new[:12]}"
-    pusher = {"name": sender.login, "email": f"{sender.login}@users.noreply.invalid"}
+    pusher = {"name": sender.login, "email": hub.email_of(sender)}
     hub.webhooks.emit(
         hub, "push", None, repository, sender, ref=ref, before=old, after=new, commits=commits, compare=page,
         head_commit=commits[-1] if commits else None, created=old == ZERO, deleted=new == ZERO, forced=forced,

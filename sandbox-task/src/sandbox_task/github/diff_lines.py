@@ -39,6 +39,15 @@ def commentable(diff: str) -> dict[str, FileLines]:
     return files
 
 
+def of_patch(patch: str) -> FileLines:
+    """Of one file, as GitHub lists it: hunks and nothing before them."""
+    here, lines = FileLines(), iter(patch.split("\n"))
+    for line in lines:
+        if hunk := _HUNK.match(line):
+            _read_hunk(lines, hunk, here)
+    return here
+
+
 def side_of(lines: FileLines | None, number: int | None) -> Side | None:
     """Where a remark about this line goes; None: the diff does not show it."""
     if lines is None or number is None:

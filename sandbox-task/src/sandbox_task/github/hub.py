@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from sandbox_task.github import verdicts
 from sandbox_task.github.doing import made
+from sandbox_task.github.pull_diff import PullDiff
+from sandpiper import limits
 from sandpiper.adapters.github.checks import Checks
 from sandpiper.errors import GitHubError
 
@@ -49,8 +51,11 @@ class Hub:
         return pull.head_sha if pull else None
 
     def told_first(self, repository: Repository) -> str:
-        """For the model, as data."""
-        return f"\n\n{self.reviewing.told_first(repository)}" if self.reviewing else ""
+        """For the model, as data: what the pull request is, that is reviewed or worked on."""
+        pull = self.spec.github.pull if self.spec.github else None
+        if self.reviewing:
+            return f"\n\n{self.reviewing.told_first(repository)}"
+        return f"\n\n{PullDiff(pull).told(repository, tokens=limits.WORK_DIFF_TOKENS)}" if pull else ""
 
     def report(self, repository: Repository, progress: Progress, options: Options) -> None:
         """What read-only work has found out, on the pull request that it was about. Raises RunError, Fenced."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from sandbox_task.github.following import Following
 from sandbox_task.github.hub import Hub
+from sandbox_task.github.pull_diff import PullDiff
 from sandbox_task.github.pulling import PullRequests
 from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.github.status import StatusComment
@@ -106,7 +107,12 @@ class Opening:
         return told_before(self.services.runs, self.settings.run_id, self.settings.attempt)
 
     def _connect(self, sleep: Callable[[float], None] = time.sleep) -> GitHubClient:
-        return GitHubClient(self.settings.github_api_url, self._needed_token, sleep=sleep)
+        return GitHubClient(
+            self.settings.github_api_url,
+            self._needed_token,
+            sleep=sleep,
+            may_go_better=lambda _status: self._token.is_new(),
+        )
 
     def _needed_token(self) -> str:
         if (now := self._token()) is None:
@@ -126,17 +132,20 @@ class Opening:
         )
 
     def _reviewing(self) -> Reviewing | None:
-        origin, run_id = self.spec.github, self.settings.run_id
-        if self._client is None or origin is None or origin.pull is None or self.spec.type != "code-review":
+        origin, run_id, minted = self.spec.github, self.settings.run_id, self.services.tokens
+        if self._client is None or minted is None or origin is None or origin.pull is None:
+            return None
+        if self.spec.type != "code-review":
             return None
         return Reviewing(
             Reviews(self._client, origin.repository, origin.number),
-            origin.pull,
+            PullDiff(origin.pull),
             run_id,
             f"[{run_id}]({self._link})" if self._link else f"`{run_id}`",
             self._intents,
             self.reporter,
             self._told_before,
+            partial(minted.resolve, run_id, self.settings.attempt),
         )
 
     def _moved_to(self) -> Whereabouts | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sandbox_task.github import pull_text
 from sandbox_task.github.doing import made
+from sandpiper import limits
 from sandpiper.adapters.github.pulls import as_info
 from sandpiper.errors import GitHubError, RunError
 from sandpiper.models.run import PullRequestInfo
@@ -105,25 +108,24 @@ class PullRequests:
         return info
 
     def _open(self, repository: Repository, commit: CommitInfo, body: str, *, draft: bool) -> dict[str, Any]:
-        """Where one is there already, GitHub refuses; where it knows no drafts, too."""
+        """GitHub refuses a second one, and for a moment a branch that it does not see yet."""
         title, base = pull_text.pull_title(commit), self._base(repository)
 
         def do(*, draft: bool) -> dict[str, Any]:
             info = self._pulls.open(title=title, body=body, head=commit.branch, base=base, draft=draft)
             return {**info.model_dump(), "is_new": True}
 
-        try:
-            opened = made(lambda: do(draft=draft), lambda: self._found(commit.branch))
-        except GitHubError as error:
-            if error.code != _REFUSED:
-                raise
-            if there := self._pulls.find_open(commit.branch):
-                return self._rewritten(there, title, body)
-            if not draft:
-                raise
-            opened = do(draft=False)
-        self._label(opened["number"])
-        return opened
+        for pause in (*limits.GITHUB_PAUSES_SECONDS[:2], None):
+            try:
+                opened = made(partial(do, draft=draft), lambda: self._found(commit.branch))
+            except GitHubError as error:
+                if error.code == _REFUSED and (there := self._pulls.find_open(commit.branch)):
+                    return self._rewritten(there, title, body)
+                draft = _draft_next(error, pause, draft=draft)
+            else:
+                self._label(opened["number"])
+                return opened
+        raise AssertionError("the last try raises or returns")
 
     def _rewritten(self, pull: Mapping[str, Any], title: str, body: str) -> dict[str, Any]:
         """The words of a person stay as they are."""
@@ -154,3 +156,13 @@ class PullRequests:
         if self.pulls is None:
             raise AssertionError("there is no GitHub to ask")
         return self.pulls
+
+
+def _draft_next(error: GitHubError, pause: float | None, *, draft: bool) -> bool:
+    """Whether the next try is one: where GitHub knows no drafts, it is none. Raises it if there is none."""
+    if error.code != _REFUSED or pause is None:
+        raise error
+    if draft and "draft" in error.message.lower():
+        return False
+    time.sleep(pause)
+    return draft

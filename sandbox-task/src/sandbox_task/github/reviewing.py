@@ -7,69 +7,58 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox_task.agent.context.marking import as_data
 from sandbox_task.github import review_text
-from sandbox_task.github.diff_lines import commentable
+from sandbox_task.github.diff_lines import commentable, of_patch
 from sandbox_task.github.doing import made
 from sandbox_task.github.remarks import is_ours
-from sandbox_task.workspace import fetching
-from sandbox_task.workspace.git import GitError
 from sandpiper import limits
-from sandpiper.errors import GitHubError, RunError
+from sandpiper.errors import GitHubError, RunError, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sandbox_task.agent.ports import Sink
+    from sandbox_task.github.diff_lines import FileLines
+    from sandbox_task.github.pull_diff import PullDiff
     from sandbox_task.github.review_text import Review, ReviewMode
     from sandbox_task.intents import Intents, Result
     from sandbox_task.progress import Progress
     from sandbox_task.workspace.repository import Repository
     from sandpiper.adapters.github.reviews import Reviews, Thread, Verdict
-    from sandpiper.models.github import PullRequest
 
 _REFUSED = 422
+
+type Variant = tuple[Review, Verdict, str | None]
 
 
 def marker(run_id: str) -> str:
     return f"<!-- sandpiper:review {run_id} -->"
 
 
-def pull_diff(repository: Repository) -> str | None:
-    """What the pull request changes, as GitHub shows it: since it left its base. None: too large, or not to be had."""
-    git = repository.git
-    try:
-        since = git.text("merge-base", fetching.SETTLED, str(repository.base_commit))
-    except GitError:
-        return None
-    options = ("--no-ext-diff", "--no-textconv", "--find-renames", "--ignore-submodules", "--no-color")
-    with git.stream("diff", *options, since, str(repository.base_commit)) as output:
-        diff = output.read(limits.REVIEW_DIFF_BYTES + 1)
-    return diff.decode(errors="surrogateescape") if len(diff) <= limits.REVIEW_DIFF_BYTES else None
-
-
 @dataclass
 class Reviewing:
     reviews: Reviews
-    pull: PullRequest
+    diff: PullDiff
     run_id: str
     named: str  # the run, for people
     intents: Intents
     sink: Sink
     told_before: Callable[[], Collection[str]]  # the types of the events that earlier attempts have told
+    resolve: Callable[[Sequence[str]], None]  # threads, by those who may
     _threads: list[Thread] | None = field(default=None, init=False)
-    _diffs: dict[str | None, str | None] = field(default_factory=dict, init=False)
 
     def told_first(self, repository: Repository) -> str:
         """For the model, as data: what is to be reviewed, and what was said about it before."""
-        return "\n\n".join((self._told_diff(repository), *self._told_remarks()))
+        diff = self.diff.told(repository, tokens=limits.REVIEW_DIFF_TOKENS)
+        return "\n\n".join((diff, *self._told_remarks()))
 
     def submit(self, repository: Repository, progress: Progress, mode: ReviewMode) -> None:
         """Raises RunError in words, Fenced."""
-        review = review_text.compose(progress.findings, commentable(self._diff(repository) or ""), self._earlier())
+        review = review_text.compose(progress.findings, self._lines(repository), self._earlier())
         event = review_text.verdict(progress.findings, mode)
         try:
             done = self.intents.once(
                 "review",
-                do=lambda: made(lambda: self._send(review, progress.summary, event), self._find),
+                do=lambda: made(lambda: self._send(review, progress, event), self._find),
                 find=self._find,
             )
         except GitHubError as error:
@@ -79,34 +68,56 @@ class Reviewing:
             self.sink.emit("review_submitted", **done, repeated=review.repeated)
         self._resolve(review.fixed)
 
-    def _send(self, review: Review, summary: str, event: Verdict) -> Result:
-        """GitHub takes no request for changes from a pull request's own author, and no line that it does not show."""
-        variants = dict.fromkeys(((review, event), (review, "COMMENT"), (review.all_beside(), "COMMENT")))
-        *first, last = variants
-        for each in first:
-            try:
-                return self._sent(*each, summary)
-            except GitHubError as error:
-                if error.code != _REFUSED:
-                    raise
-        return self._sent(*last, summary)
+    def _send(self, review: Review, progress: Progress, event: Verdict) -> Result:
+        """GitHub takes no request for changes from a pull request's own author, no line that it does not show, and no
+        commit that was thrown away: then less is asked of it, and nothing left out."""
+        tried, refusal = set[Variant](), GitHubError("nothing was sent", code=0)
+        for variant in self._variants(review, progress, event):
+            if variant not in tried:
+                tried.add(variant)
+                try:
+                    return self._sent(*variant, progress.summary)
+                except GitHubError as error:
+                    if error.code != _REFUSED:
+                        raise
+                    refusal = error
+        raise refusal
 
-    def _sent(self, review: Review, event: Verdict, summary: str) -> dict[str, Any]:
+    def _variants(self, review: Review, progress: Progress, event: Verdict) -> Iterator[Variant]:
+        for shape in self._shapes(review, progress):
+            yield shape, event, self.diff.pull.head_sha
+            yield shape, "COMMENT", self.diff.pull.head_sha
+        yield review.all_beside(), "COMMENT", None
+
+    def _shapes(self, review: Review, progress: Progress) -> Iterator[Review]:
+        yield review
+        if review.at_lines and (lines := self._shown_by_github()):
+            yield review_text.compose(progress.findings, lines, self._earlier())
+        yield review.all_beside()
+
+    def _lines(self, repository: Repository) -> Mapping[str, FileLines]:
+        diff = self.diff.text(repository)
+        return self._shown_by_github() if diff is None else commentable(diff)
+
+    def _shown_by_github(self) -> Mapping[str, FileLines]:
+        """Its diff leaves out what is too large, and need not be ours in every line."""
+        try:
+            return {path: of_patch(patch) for path, patch in self.reviews.patches()}
+        except GitHubError as error:
+            self.sink.emit("warning", message=f"The lines that remarks can stand at are not known: {error.message}")
+            return {}
+
+    def _sent(self, review: Review, event: Verdict, commit: str | None, summary: str) -> dict[str, Any]:
         body = review_text.review_body(
-            review, summary=summary, sha=self.pull.head_sha, run=self.named, marker=marker(self.run_id)
+            review, summary=summary, sha=self.diff.pull.head_sha, run=self.named, marker=marker(self.run_id)
         )
-        sent = self.reviews.submit(commit=self.pull.head_sha, body=body, event=event, comments=review.comments)
+        sent = self.reviews.submit(commit=commit, body=body, event=event, comments=review.comments)
         counts = {"comments": len(review.comments), "beside": len(review.beside)}
         return _told(sent) | counts | {"event": event}
 
     def _find(self) -> dict[str, Any] | None:
         mark = marker(self.run_id)
         return next((_told(review) for review in self.reviews.list() if mark in (review.get("body") or "")), None)
-
-    def _diff(self, repository: Repository) -> str | None:
-        if repository.base_commit not in self._diffs:
-            self._diffs[repository.base_commit] = pull_diff(repository)
-        return self._diffs[repository.base_commit]
 
     def _earlier(self) -> Sequence[Thread]:
         """Without them a remark may be repeated, which is no reason to make none."""
@@ -119,22 +130,12 @@ class Reviewing:
         return self._threads
 
     def _resolve(self, threads: Sequence[Thread]) -> None:
-        for thread in threads[: limits.RESOLVED_THREADS]:
-            try:
-                self.reviews.resolve(thread.id)
-            except GitHubError as error:
-                self.sink.emit("warning", message=f"A remark that was fixed could not be resolved: {error.message}")
-                return
-
-    def _told_diff(self, repository: Repository) -> str:
-        how = f"`git fetch origin {self.pull.base_ref} && git diff FETCH_HEAD...HEAD` shows all of it."
-        diff = self._diff(repository)
-        if diff is None:
-            return f"The pull request's diff is too large to be shown here. {how}"
-        most = limits.REVIEW_DIFF_TOKENS * limits.CHARS_PER_TOKEN
-        rest = f"\n(The rest is left out. {how})" if len(diff) > most else ""
-        shown = diff[:most].encode(errors="surrogateescape").decode(errors="replace")
-        return f"The pull request's diff, which is to be reviewed:\n{as_data(shown)}{rest}"
+        if not threads:
+            return
+        try:
+            self.resolve([thread.id for thread in threads[: limits.RESOLVED_THREADS]])
+        except (GitHubError, Unavailable) as error:
+            self.sink.emit("warning", message=f"Remarks that were fixed could not be resolved: {error.message}")
 
     def _told_remarks(self) -> list[str]:
         ours = [thread for thread in self._earlier() if is_ours(thread) and not thread.is_resolved]

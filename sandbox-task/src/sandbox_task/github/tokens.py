@@ -10,10 +10,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
+from sandpiper.adapters.github.tokens import is_new
 from sandpiper.errors import Fenced, RunError, SandpiperError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from datetime import datetime
 
     from sandpiper.github_ports import RepositoryTokens
     from sandpiper.models.github import RepositoryToken
@@ -39,6 +41,7 @@ class TokenSource:
         self._clock, self._learn = clock, learn
         self._lock = threading.Lock()
         self._kept: RepositoryToken | None = None
+        self._since: datetime | None = None
         self._has_none = given is None and minted is None
 
     def __call__(self) -> str | None:
@@ -47,6 +50,10 @@ class TokenSource:
             return self._given
         with self._lock:
             return self._current()
+
+    def is_new(self) -> bool:
+        """Whether a refusal may come of GitHub not knowing it everywhere yet."""
+        return self._since is not None and is_new(self._since, self._clock)
 
     def _current(self) -> str | None:
         if self._kept is None or self._clock.now() >= self._kept.expires_at - _SPARE:
@@ -68,6 +75,7 @@ class TokenSource:
             raise _no_token(error) from error
         if new is not None:
             self._learn([new.token])
+            self._since = self._clock.now()
         return new
 
 

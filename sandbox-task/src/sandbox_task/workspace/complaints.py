@@ -5,19 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sandbox_task.workspace.git import MOVED
+from sandbox_task.workspace.git import MOVED, REFUSED
 from sandpiper.errors import RunError
 
 if TYPE_CHECKING:
     from sandbox_task.workspace.git import GitError
 
-_AUTHENTICATION = (
-    "authentication failed",
-    "could not read username",
-    "could not read password",
-    "error: 401",
-    "error: 403",
-)
 _MISSING = ("not found", "error: 404", "does not appear to be a git repository", "error: 410")
 _UNREACHABLE = (
     "could not resolve",
@@ -33,7 +26,7 @@ _ARCHIVED = ("was archived", "is archived")
 _RENAMED = "The repository {repo} was renamed or moved. Ask again under its new name."
 _NO_PUSH = (
     (_ARCHIVED, "The repository {repo} is archived, so nothing can be pushed to it."),
-    (_AUTHENTICATION, "The repository {repo} refused the push to {branch}: the token may not write to it."),
+    (REFUSED, "The repository {repo} refused the push to {branch}: the token may not write to it."),
     (MOVED, _RENAMED),
 )
 _SERVER_LINES = 3
@@ -46,7 +39,7 @@ class BranchMoved(RunError):
 
 def while_reading(error: GitError, repo: str) -> RunError:
     said = error.complaint.lower()
-    if any(sign in said for sign in _AUTHENTICATION):
+    if any(sign in said for sign in REFUSED):
         return _repository(
             f"The repository {repo} refused the access: the token is wrong, has expired, or may not read it."
         )
@@ -91,5 +84,5 @@ def _reason(error: GitError) -> str:
 def _rejection(error: GitError) -> str:
     """Git gives the server's reason in brackets at the end of one line; what the server says of it stands before."""
     found = re.search(r"\[remote rejected\].*\((.+)\)$", error.complaint, re.MULTILINE)
-    said = re.findall(r"^remote: error: (.*\S)", error.complaint, re.MULTILINE)
-    return " ".join([found[1] if found else _reason(error), *(f"({words})" for words in said[:_SERVER_LINES])])
+    said = " ".join(re.findall(r"^remote: (?:error:|-) (.*\S)", error.complaint, re.MULTILINE)[:_SERVER_LINES])
+    return " ".join([found[1] if found else _reason(error), *([f"({said})"] if said else [])])

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 from sandbox_task.stopping import Stop
@@ -48,10 +48,28 @@ _CONFIG = (
 # For a command that would otherwise ask the remote for what is missing.
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "none"}
 _REACHING_OUT = frozenset({"fetch", "ls-remote", "push"})
+REFUSED = (
+    "authentication failed",
+    "could not read username",
+    "could not read password",
+    "error: 401",
+    "error: 403",
+)
 MOVED = ("error: 301", "error: 302", "error: 307", "error: 308")  # not followed: the token goes where it was meant to
 
-# The one there is, or who has one that is good when it is needed: those of an installation live for an hour.
-type Token = str | Callable[[], str | None] | None
+
+@runtime_checkable
+class Minted(Protocol):
+    """Has a token that is good when it is needed: those of an installation live for an hour."""
+
+    def __call__(self) -> str | None: ...
+
+    def is_new(self) -> bool:
+        """Whether it may not be known everywhere yet."""
+
+
+# The one there is, or who has one.
+type Token = str | Callable[[], str | None] | Minted | None
 # Who knows the URL of a repository that answers from elsewhere; None if nobody does.
 type MovedTo = Callable[[], str | None] | None
 type OnStart = Callable[[subprocess.Popen[bytes]], AbstractContextManager[None]]
@@ -148,14 +166,23 @@ class Git:
         most_bytes: int | None = None,
         on_start: OnStart = lambda _: nullcontext(),
     ) -> bytes:
-        """Like `run`, of the repository elsewhere: one that was renamed is looked for once, and asked again."""
+        """Like `run`, of the repository elsewhere: one that was renamed is looked for, and asked again; so is one that
+        does not know a new token yet."""
         ask = partial(self.run, *arguments, seconds=seconds, stdin=stdin, most_bytes=most_bytes, on_start=on_start)
-        try:
-            return ask()
-        except GitError as error:
-            if not self._finds_again(error):
-                raise
+        for pause in limits.GITHUB_PAUSES_SECONDS:
+            try:
+                return ask()
+            except GitError as error:
+                if self._finds_again(error):
+                    continue
+                if not self._is_early(error):
+                    raise
+            self._stop.wait(pause)
         return ask()
+
+    def _is_early(self, error: GitError) -> bool:
+        said = error.complaint.lower()
+        return isinstance(self._token, Minted) and self._token.is_new() and any(sign in said for sign in REFUSED)
 
     def _finds_again(self, error: GitError) -> bool:
         if self._moved_to is None or not any(sign in error.complaint for sign in MOVED):

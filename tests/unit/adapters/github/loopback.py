@@ -22,7 +22,9 @@ class Reply:
     hangs_up: bool = False
 
     def data(self) -> bytes:
-        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode() if self.body else b""
+        if isinstance(self.body, bytes):
+            return self.body
+        return b"" if self.body is None else json.dumps(self.body).encode()
 
 
 @dataclass

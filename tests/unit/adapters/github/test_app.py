@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from datetime import timedelta
@@ -9,6 +10,7 @@ from typing import Any
 
 import jwt
 import pytest
+from botocore.exceptions import EndpointConnectionError
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -18,7 +20,7 @@ from sandpiper.adapters.github.app import GitHubApp
 from sandpiper.adapters.github.tokens import LambdaRepositoryTokens
 from sandpiper.errors import Fenced, GitHubError, Unavailable
 from sandpiper.logic.github.permissions import permissions_for
-from sandpiper.models.github import GitHubOrigin
+from sandpiper.models.github import Author, GitHubOrigin
 from sandpiper.testing.clock import FakeClock
 from tests.unit.adapters.github.loopback import Loopback, Reply
 
@@ -102,6 +104,41 @@ def test_a_client_for_a_repository_uses_such_a_token(github: Loopback, app: GitH
     assert github.asked[1].headers["authorization"] == "Bearer ghs_1"
 
 
+REFUSED = Reply(401, {"message": "Bad credentials"})
+FORBIDDEN = Reply(403, {"message": "Resource not accessible by integration"})
+
+
+@pytest.mark.parametrize("refusal", [REFUSED, FORBIDDEN])
+def test_a_new_token_that_github_does_not_know_everywhere_yet_is_tried_again(
+    github: Loopback, app: GitHubApp, clock: FakeClock, refusal: Reply
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /x", refusal, refusal, Reply(200, {"id": 1}))
+    assert app.client_for(SHOP, REVIEW).call("GET", "/x") == {"id": 1}
+    assert github.paths.count(MINT) == 1
+
+
+def test_a_token_that_github_knows_no_more_gives_way_to_another(
+    github: Loopback, app: GitHubApp, clock: FakeClock
+) -> None:
+    github.reply(MINT, minted(clock))
+    app.token(SHOP, REVIEW)
+    clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    github.reply("GET /x", REFUSED, Reply(200, {"id": 1}))
+    assert app.client_for(SHOP, REVIEW).call("GET", "/x") == {"id": 1}
+    assert github.paths.count(MINT) == 2
+
+
+def test_what_an_old_token_may_not_do_is_not_tried_again(github: Loopback, app: GitHubApp, clock: FakeClock) -> None:
+    github.reply(MINT, minted(clock))
+    app.token(SHOP, REVIEW)
+    clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    github.reply("GET /x", FORBIDDEN)
+    with pytest.raises(GitHubError, match="not accessible"):
+        app.client_for(SHOP, REVIEW).call("GET", "/x")
+    assert github.paths == [MINT, "GET /x"]
+
+
 @pytest.mark.parametrize("pem", ["set-me", "", "-----BEGIN RSA PRIVATE KEY-----\nx\n-----END RSA PRIVATE KEY-----"])
 def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: FakeClock, pem: str) -> None:
     with pytest.raises(GitHubError, match="private key can't be read") as raised:
@@ -112,6 +149,31 @@ def test_a_key_that_is_none_is_told_without_showing_it(github: Loopback, clock: 
 def test_a_key_that_was_written_on_one_line_is_read(github: Loopback, clock: FakeClock) -> None:
     github.reply(MINT, minted(clock))
     assert an_app(github, clock, PEM.replace("\n", "\\n")).token(SHOP, REVIEW).token == "ghs_1"
+
+
+BOT = {"id": 9, "login": "piper[bot]", "html_url": "https://github.example.com/apps/piper"}
+
+
+def test_the_apps_account_is_known_by_the_address_that_github_links_to_it_and_asked_for_once(
+    github: Loopback, app: GitHubApp, clock: FakeClock
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /app", Reply(200, {"slug": "piper"}))
+    github.reply("GET /users/piper%5Bbot%5D", Reply(200, BOT))
+    expected = Author(name="piper[bot]", email="9+piper[bot]@users.noreply.github.example.com")
+    assert [app.author(SHOP), app.author(OTHER)] == [expected, expected]
+    assert github.paths.count("GET /app") == 1
+
+
+@pytest.mark.parametrize(("reply", "is_error"), [(Reply(404, {"message": "Not Found"}), False), (Reply(502), True)])
+def test_an_account_that_is_not_there_is_done_without_and_one_that_may_be_is_waited_for(
+    github: Loopback, app: GitHubApp, clock: FakeClock, reply: Reply, *, is_error: bool
+) -> None:
+    github.reply(MINT, minted(clock))
+    github.reply("GET /app", Reply(200, {"slug": "piper"}))
+    github.reply("GET /users/piper%5Bbot%5D", reply)
+    with pytest.raises(GitHubError) if is_error else contextlib.nullcontext():
+        assert app.author(SHOP) is None
 
 
 def test_without_an_app_there_are_neither_tokens_nor_deliveries(github: Loopback, clock: FakeClock) -> None:
@@ -148,6 +210,11 @@ class Functions:
         answer = self.answers.pop(0) if self.answers else {}
         failed = {"FunctionError": "Unhandled"} if self.failed else {}
         return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+
+class Gone:
+    def invoke(self, **_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="lambda")
 
 
 def tokens(functions: Functions, clock: FakeClock) -> LambdaRepositoryTokens:
@@ -194,6 +261,20 @@ def test_a_function_that_failed_may_be_asked_again(clock: FakeClock) -> None:
         tokens(functions, clock).token("run-1", 1)
 
 
+def test_a_function_that_can_not_be_reached_may_be_asked_again(clock: FakeClock) -> None:
+    with pytest.raises(Unavailable):
+        tokens(Gone(), clock).token("run-1", 1)  # type: ignore[arg-type]
+
+
+def test_remarks_are_resolved_by_the_function_and_its_refusal_is_told(clock: FakeClock) -> None:
+    refusal = {"error": {"type": "repository_error", "message": "not accessible", "code": 403}}
+    functions = Functions({"resolved": 1}, refusal)
+    tokens(functions, clock).resolve("run-1", 2, ["T1"])
+    assert functions.asked[0]["Payload"] == {"action": "resolve", "run_id": "run-1", "attempt": 2, "threads": ["T1"]}
+    with pytest.raises(GitHubError, match="not accessible"):
+        tokens(functions, clock).resolve("run-1", 2, ["T1"])
+
+
 def test_github_is_told_without_waiting() -> None:
     functions = Functions()
     LambdaAnnouncer(functions, function="github").tell("run-1")  # type: ignore[arg-type]
@@ -203,11 +284,5 @@ def test_github_is_told_without_waiting() -> None:
 
 
 def test_a_word_that_could_not_be_sent_stops_no_run(caplog: pytest.LogCaptureFixture) -> None:
-    from botocore.exceptions import EndpointConnectionError  # noqa: PLC0415
-
-    class Gone:
-        def invoke(self, **_: Any) -> None:
-            raise EndpointConnectionError(endpoint_url="lambda")
-
     LambdaAnnouncer(Gone(), function="github").tell("run-1")  # type: ignore[arg-type]
     assert "GitHub could not be told" in caplog.text

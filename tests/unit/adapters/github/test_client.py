@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -124,6 +124,49 @@ def test_a_refusal_is_told_in_githubs_words_and_not_repeated(
     assert (raised.value.code, raised.value.retryable) == (status, False)
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_that_may_pass_is_waited_out_even_with_a_post(
+    github: Loopback, pauses: list[float], status: int
+) -> None:
+    refused: list[int] = []
+    client = GitHubClient(
+        github.url, lambda: "tok", sleep=pauses.append, may_go_better=lambda code: not refused.append(code)
+    )
+    github.reply("POST /x", Reply(status, {"message": "Bad credentials"}), OK)
+    assert client.call("POST", "/x", {}) == {"id": 1}
+    assert (refused, pauses) == ([status], [limits.GITHUB_PAUSES_SECONDS[0]])
+
+
+@pytest.mark.parametrize(
+    "limited",
+    [Reply(429, {"message": "Too many"}), Reply(403, {"message": "You have triggered an abuse detection mechanism."})],
+)
+def test_a_limit_is_known_without_a_number_and_by_its_older_name(
+    github: Loopback, client: GitHubClient, pauses: list[float], limited: Reply
+) -> None:
+    github.reply("POST /x", limited, OK)
+    assert client.call("POST", "/x", {}) == {"id": 1}
+    assert pauses == [limits.GITHUB_SECONDARY_SECONDS]
+
+
+@pytest.mark.parametrize(
+    ("errors", "told"),
+    [
+        ([{"resource": "PullRequest", "code": "custom", "message": "No commits between a and b"}],
+         "Validation Failed: No commits between a and b"),
+        ([{"resource": "PullRequest", "field": "head", "code": "invalid"}, "Body is required"],
+         "Validation Failed: head invalid; Body is required"),
+        (None, "Validation Failed$"),
+    ],
+)  # fmt: skip
+def test_what_exactly_github_finds_wrong_is_told(
+    github: Loopback, client: GitHubClient, errors: Any, told: str
+) -> None:
+    github.reply("POST /x", Reply(422, {"message": "Validation Failed", "errors": errors}))
+    with pytest.raises(GitHubError, match=told):
+        client.call("POST", "/x", {})
+
+
 def test_an_answer_that_is_no_json_is_told_as_such(github: Loopback, client: GitHubClient) -> None:
     github.reply("GET /x", Reply(200, b"<html>"))
     with pytest.raises(GitHubError, match="no JSON"):
@@ -156,34 +199,40 @@ def test_the_token_goes_to_no_other_host(github: Loopback, client: GitHubClient)
 def test_nothing_is_sent_to_another_host_but_a_question(github: Loopback, client: GitHubClient) -> None:
     with serving() as elsewhere:
         github.reply("POST /x", Reply(307, None, {"Location": f"{elsewhere.url}/x"}))
-        client.call("POST", "/x", {"a": 1})
+        with pytest.raises(GitHubError, match="307"):
+            client.call("POST", "/x", {"a": 1})
         assert not elsewhere.asked
 
 
-def test_all_pages_of_a_list_are_of_one_size_so_that_none_is_read_twice(github: Loopback, client: GitHubClient) -> None:
-    for page in (1, 2):
-        items = list(range(100 * page - 100, 100 * page))
-        github.reply(f"GET /x?q=1&per_page=100&page={page}", Reply(200, items))
-    assert list(client.pages("/x", query={"q": 1}, limit=150)) == list(range(150))
-    assert len(github.asked) == 2
+def following(github: Loopback, query: str, host: str = "") -> dict[str, str]:
+    """As GitHub says it, which calls a repository by its number there."""
+    root = f"{host or github.url}/repositories/7"
+    return {"Link": f'<{root}/x?{query}>; rel="next", <{root}/x?page=1,2>; rel="first"'}
 
 
-def test_a_short_page_is_the_last(github: Loopback, client: GitHubClient) -> None:
-    github.reply("GET /x", Reply(200, [1, 2]))
-    assert list(client.pages("/x", limit=10)) == [1, 2]
+def test_a_list_is_read_page_by_page_as_each_names_the_next(github: Loopback, client: GitHubClient) -> None:
+    github.reply("GET /x?q=1&per_page=100", Reply(200, [1, 2], following(github, "q=1&per_page=100&page=2")))
+    github.reply("GET /x?q=1&per_page=100&page=2", Reply(200, [], following(github, "q=1&cursor=b")))
+    github.reply("GET /x?q=1&cursor=b", Reply(200, [3]))
+    assert list(client.pages("/x", query={"q": 1}, limit=150)) == [1, 2, 3]
+
+
+def test_a_list_may_stand_in_an_object(github: Loopback, client: GitHubClient) -> None:
+    github.reply("GET /x?per_page=100", Reply(200, {"total_count": 2, "x": [1]}, following(github, "page=2")))
+    github.reply("GET /x?page=2", Reply(200, {"total_count": 2, "x": [2]}))
+    assert list(client.pages("/x", key="x", limit=100)) == [1, 2]
+
+
+def test_no_more_of_a_list_is_read_than_was_asked_for(github: Loopback, client: GitHubClient) -> None:
+    github.reply("GET /x?per_page=2", Reply(200, [1, 2], following(github, "page=2")))
+    assert list(client.pages("/x", limit=2)) == [1, 2]
     assert len(github.asked) == 1
 
 
-def test_a_list_without_numbers_is_followed_by_its_links(github: Loopback, client: GitHubClient) -> None:
-    following = f'<{github.url}/x?cursor=b>; rel="next", <{github.url}/x>; rel="first"'
-    github.reply("GET /x?per_page=100", Reply(200, [1, 2], {"Link": following}))
-    github.reply("GET /x?cursor=b", Reply(200, [3]))
-    assert list(client.linked("/x", limit=100)) == [1, 2, 3]
-
-
-def test_a_link_to_another_host_is_not_followed(github: Loopback, client: GitHubClient) -> None:
-    github.reply("GET /x", Reply(200, [1], {"Link": '<http://evil.test/x>; rel="next"'}))
-    assert list(client.linked("/x", limit=100)) == [1]
+def test_of_a_link_to_another_host_only_the_question_counts(github: Loopback, client: GitHubClient) -> None:
+    github.reply("GET /x?per_page=100", Reply(200, [1], following(github, "page=2", "http://evil.test")))
+    github.reply("GET /x?page=2", Reply(200, [2]))
+    assert list(client.pages("/x", limit=100)) == [1, 2]
 
 
 def test_the_end_of_a_log_is_read_where_it_is_kept_without_the_token(github: Loopback, client: GitHubClient) -> None:
@@ -211,5 +260,15 @@ def test_graphql_lies_beside_the_rest_api_of_an_enterprise_and_its_errors_are_er
     github.reply("POST /api/graphql", Reply(200, {"data": {"a": 1}}), Reply(200, {"errors": [{"message": "no"}]}))
     assert client.graphql("query", {"x": 1}) == {"a": 1}
     assert github.asked[0].body == {"query": "query", "variables": {"x": 1}}
-    with pytest.raises(GitHubError, match="no"):
+    with pytest.raises(GitHubError, match="no") as raised:
         client.graphql("query", {})
+    assert not raised.value.retryable
+
+
+def test_what_is_asked_by_graphql_may_be_asked_again(github: Loopback, client: GitHubClient) -> None:
+    limited = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
+    github.reply("POST /graphql", BUSY, Reply(200, {"data": 1}), Reply(200, limited))
+    assert client.graphql("query", {}) == 1
+    with pytest.raises(GitHubError, match="rate limit") as raised:
+        client.graphql("query", {})
+    assert raised.value.retryable

@@ -12,14 +12,14 @@ from sandpiper.errors import GitHubError
 from sandpiper.logic.github.conversation import Entry
 from sandpiper.models.github import PullRequest, Topic
 from tests.unit.adapters.github.loopback import Loopback, Reply
-from tests.unit.logic.github.hub_world import ORIGIN
+from tests.unit.logic.github.hub_world import ORIGIN, delivery
 
 REPO = "/repos/acme/shop"
 
 
 @pytest.fixture
 def hub(github: Loopback) -> RestHub:
-    return RestHub(GitHubClient(github.url, lambda: "tok", sleep=lambda _: None), "acme/shop")
+    return RestHub(GitHubClient(github.url, lambda: "tok", sleep=lambda _: None), "acme/shop", author=lambda: None)
 
 
 def said(n: int, body: str | None, login: str = "bob", **more: Any) -> dict[str, Any]:
@@ -70,16 +70,57 @@ def test_a_pull_request_is_read_with_where_it_comes_from(
 def test_the_conversation_is_in_order_and_without_ourselves(github: Loopback, hub: RestHub) -> None:
     ours = said(2, "<!-- sandpiper:run x -->", "sandpiper[bot]")
     github.reply(f"GET {REPO}/issues/8/comments", Reply(200, [said(1, "first"), ours, said(4, "/fix"), said(5, None)]))
-    github.reply(f"GET {REPO}/pulls/8/comments", Reply(200, [said(3, "why?", path="a.py", diff_hunk="@@")]))
-    pull = PullRequest(head_sha="a", head_ref="b", base_ref="c")
-    topic = Topic(number=8, title="T", author="x", comments=4, pull=pull)
-    assert hub.said_on(topic, without=4) == [
-        Entry("bob", "first"), Entry("bob", "why?", "a.py", "@@"), Entry("bob", ""),
+    github.reply("POST /graphql", in_reviews())
+    assert hub.said_on(PULL_TOPIC, delivery(comment_id=4)) == [
+        Entry("bob", "first"), Entry("bob", ""),
+    ]  # fmt: skip
+
+
+PULL_TOPIC = Topic(
+    number=8, title="T", author="x", comments=4, pull=PullRequest(head_sha="a", head_ref="b", base_ref="c")
+)
+
+
+def remark(second: int, body: str, login: str | None = "bob") -> dict[str, Any]:
+    author = {"login": login} if login else None
+    return {"author": author, "body": body, "createdAt": f"2026-01-01T00:00:{second:02}Z", "diffHunk": "@@"}
+
+
+def thread(*comments: dict[str, Any], **more: Any) -> dict[str, Any]:
+    about = {"isResolved": False, "path": "a.py", "line": 3, "originalLine": 3}
+    return about | {"comments": {"nodes": list(comments)}} | more
+
+
+def in_reviews(*threads: dict[str, Any], reviews: tuple[dict[str, Any], ...] = ()) -> Reply:
+    pull = {"reviews": {"nodes": list(reviews)}, "reviewThreads": {"nodes": list(threads)}}
+    return Reply(200, {"data": {"repository": {"pullRequest": pull}}})
+
+
+def test_of_reviews_what_is_not_settled_is_part_of_the_conversation_and_so_are_our_own_remarks(
+    github: Loopback, hub: RestHub
+) -> None:
+    ours = "🟠 **Major**: Must be 2.\n\n<!-- sandpiper:remark 0 -->"
+    review = {"author": {"login": "ann"}, "body": "Rename it.", "submittedAt": "2026-01-01T00:00:02Z"}
+    drafted, empty = {**review, "submittedAt": None}, {**review, "body": ""}
+    github.reply(f"GET {REPO}/issues/8/comments", Reply(200, [said(1, "first")]))
+    github.reply(
+        "POST /graphql",
+        in_reviews(
+            thread(remark(3, ours, "sandpiper"), remark(5, "Sure", None), remark(6, "/fix", "ann")),
+            thread(remark(4, "And here?"), line=None, originalLine=None),
+            thread(remark(4, "Done with"), isResolved=True),
+            reviews=(review, drafted, empty),
+        ),
+    )
+    asked = delivery(origin="review_comment", comment_id=9, said_at="2026-01-01T00:00:06Z")
+    assert hub.said_on(PULL_TOPIC, asked) == [
+        Entry("bob", "first"), Entry("ann", "Rename it."), Entry("sandpiper", ours, "a.py:3", "@@"),
+        Entry("bob", "And here?", "a.py", "@@"), Entry("ghost", "Sure", "a.py:3"),
     ]  # fmt: skip
 
 
 def test_an_issue_without_comments_costs_no_request(github: Loopback, hub: RestHub) -> None:
-    assert hub.said_on(Topic(number=7, title="T", author="x")) == []
+    assert hub.said_on(Topic(number=7, title="T", author="x"), delivery()) == []
     assert not github.asked
 
 
@@ -87,7 +128,7 @@ def test_of_many_comments_the_last_are_read(github: Loopback, hub: RestHub) -> N
     for page, count in ((2, 100), (3, 50)):
         found = [said(n % 60, f"{page}-{n}") for n in range(count)]
         github.reply(f"GET {REPO}/issues/7/comments?per_page=100&page={page}", Reply(200, found))
-    entries = hub.said_on(Topic(number=7, title="T", author="x", comments=250))
+    entries = hub.said_on(Topic(number=7, title="T", author="x", comments=250), delivery())
     assert len(entries) == 100
     assert {entry.text[:2] for entry in entries} == {"2-", "3-"}
 

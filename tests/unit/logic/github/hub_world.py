@@ -53,8 +53,9 @@ class HubWorld:
     def __post_init__(self) -> None:
         self.holds = FakeHolds(self.world.clock)
         self.hubs: list[tuple[int, str]] = []
+        world = self.world
         self.teller = Teller(
-            self.hub_of, self.world.runs, self.world.blobs, self.holds, self.world.clock, "https://console.test"
+            self.hub_of, world.runs, world.blobs, self.topics, self.holds, world.clock, "https://console.test"
         )
         self.orders = Orders(
             hub_of=self.hub_of,

@@ -30,6 +30,7 @@ def test_a_comment_on_an_issue_is_a_delivery_with_all_that_is_needed_later() -> 
         sender="ann",
         number=body["issue"]["number"],
         comment_id=body["comment"]["id"],
+        said_at=body["comment"]["created_at"],
     )
 
 
@@ -70,6 +71,7 @@ def test_a_review_may_hold_a_command() -> None:
     found = read("pull_request_review", body)
     assert isinstance(found, Delivery)
     assert (found.verb, found.origin, found.text) == ("fix", "review", "Not yet.\n\nthe remarks")
+    assert found.said_at == body["review"]["submitted_at"]
 
 
 def test_a_review_without_words_asks_for_nothing() -> None:
@@ -129,6 +131,29 @@ def test_a_bot_asks_for_nothing(bot: dict[str, str]) -> None:
     body = comment("/implement")
     body["comment"]["user"] |= bot
     assert isinstance(read("issue_comment", body), Ignored)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("issue_comment.created", "comment"),
+        ("pull_request_review_comment.created", "comment"),
+        ("pull_request_review.submitted", "review"),
+    ],
+)
+def test_somebody_whose_account_is_gone_asks_for_nothing(name: str, part: str) -> None:
+    body = payload(name)
+    body[part] |= {"body": "/fix", "user": None}
+    assert read(name.partition(".")[0], body) == Ignored("written by nobody")
+
+
+@pytest.mark.parametrize(("name", "part"), [("issues.labeled", "label"), ("issues.assigned", "assignee")])
+def test_a_label_or_an_assignee_that_github_leaves_out_triggers_nothing(name: str, part: str) -> None:
+    triggers = Triggers(label="bug", assignee="Codertocat")
+    assert read("issues", payload(name) | {part: None}, triggers) == Ignored("no trigger")
+    body = payload(name)
+    del body[part]
+    assert read("issues", body, triggers) == Ignored("no trigger")
 
 
 def test_a_comment_that_an_app_wrote_for_a_person_asks_for_nothing() -> None:

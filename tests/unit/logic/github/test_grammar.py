@@ -42,6 +42,12 @@ RUN = "run-0123456789abcdefghjkmnpqrs"
         ("/say use the other table", Order("say", "use the other table")),
         ("/status", Order("status", "")),
         ("/implement.", Order("implement", "")),
+        ("\u00a0/implement\u00a0it", Order("implement", "it")),
+        ("\u3000/fix it", Order("fix", "it")),
+        ("The `<pre>` is lost.\n/fix it", Order("fix", "The `<pre>` is lost.\nit")),
+        ("``a ` <!-- b`` is cut.\n/fix it", Order("fix", "``a ` <!-- b`` is cut.\nit")),
+        ("/fix `<!-- a -->` <!-- b -->", Order("fix", "`<!-- a -->`")),
+        ("<pre><code>a</code></pre>\n/fix it", Order("fix", "<pre><code>a</code></pre>\nit")),
     ],
 )
 def test_a_line_that_starts_with_a_command_asks_for_it(comment: str, order: Order) -> None:
@@ -81,6 +87,12 @@ def test_a_line_that_starts_with_a_command_asks_for_it(comment: str, order: Orde
         "- /implement it",
         "- [ ] /fix",
         "\u2215fix",
+        "/te\u017ft it",  # a long s, which is an s where case does not matter
+        "/\u0130mplement it",
+        "<pre><code>\na</code>\n/fix it\n</pre>",
+        "<code>\n/fix it\n</code>",
+        "<blockquote>\n/fix it\n</blockquote>",
+        "<script>\n/fix it\n</script>",
         "／fix",
     ],
 )

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
 from sandpiper import limits
 from sandpiper.errors import GitHubError, Unavailable
 from sandpiper.logic.github.deliveries import run_id_of
-from sandpiper.logic.github.places import place_name
 from sandpiper.models.quota import Quota, Scope
-from sandpiper.models.run import ApprovalRequest, RunResult
-from tests.unit.logic.github.hub_world import BUSY, ORIGIN, OWNER, PULL, SPEC, HubWorld, delivery, pull_topic
+from tests.unit.logic.github.hub_world import BUSY, ORIGIN, PULL, HubWorld, delivery, pull_topic
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def test_a_command_of_a_writer_becomes_a_run_of_theirs(here: HubWorld) -> None:
     assert (spec.type, spec.task, spec.repo) == ("feature-implementation", "a logout button", "acme/shop")
     assert spec.repo_url == "https://github.test/acme/shop.git"
     assert (spec.base, spec.branch, spec.create_pr, spec.commit) == ("main", None, True, True)
-    assert spec.github == SPEC.github
+    assert spec.github == ORIGIN.model_copy(update={"author": here.hub.author()})
     assert here.hubs[0] == (42, "acme/shop")
 
 
@@ -55,7 +52,7 @@ def test_a_redelivery_after_the_work_was_done_does_nothing(here: HubWorld) -> No
     assert here.orders.obey(delivery()) == "known"
 
 
-@pytest.mark.parametrize("fine_calls", range(5))
+@pytest.mark.parametrize("fine_calls", range(6))
 def test_a_delivery_that_failed_anywhere_in_the_middle_works_when_it_is_repeated(
     here: HubWorld, fine_calls: int
 ) -> None:
@@ -115,6 +112,13 @@ def test_on_a_pull_request_the_work_is_on_its_branch_and_its_head(
     assert spec.task
 
 
+@pytest.mark.parametrize(("verb", "has_author"), [("implement", True), ("fix", True), ("test", False)])
+def test_who_commits_is_settled_when_the_run_is_started(here: HubWorld, verb: str, *, has_author: bool) -> None:
+    origin = here.world.get(here.orders.obey(delivery(verb=verb))).spec.github
+    assert origin is not None
+    assert origin.author == (here.hub.author() if has_author else None)
+
+
 @pytest.mark.parametrize("verb", ["implement", "fix"])
 def test_a_pull_request_from_a_fork_is_not_written_to(here: HubWorld, verb: str) -> None:
     here.hub.topics[8] = pull_topic(from_fork=True)
@@ -140,154 +144,11 @@ def test_a_closed_pull_request_is_not_worked_on(here: HubWorld) -> None:
     assert here.orders.obey(delivery(number=8, is_pull=True)) == "refused"
 
 
-def test_cancel_reaches_the_last_run_of_the_issue_whoever_started_it(here: HubWorld) -> None:
-    run_id = here.run_here()
-    here.hub.writers.add("bob")
-    assert here.orders.obey(delivery("", verb="cancel", sender="bob")) == "cancel"
-    assert here.world.get(run_id).cancel_requested
-    assert [request.by for request in here.world.runs.controls(run_id, after=0)] == ["github:bob"]
-    assert ("issue_comment", 70, "+1") in here.hub.reactions
-
-
-def test_a_message_is_left_once_however_often_it_is_delivered(here: HubWorld) -> None:
-    run_id = here.run_here()
-    here.hub.failures = [None, BUSY]  # it is stored, then the reaction fails
-    with pytest.raises(GitHubError):
-        here.orders.obey(delivery("use the other table", verb="say"))
-    here.orders.obey(delivery("use the other table", verb="say"))
-    assert [request.data for request in here.world.runs.controls(run_id, after=0)] == [{"text": "use the other table"}]
-
-
-@pytest.mark.parametrize(
-    ("verb", "text", "data"),
-    [
-        ("approve", "", {"decision": "approve"}),
-        ("approve", "ap-1", {"decision": "approve"}),
-        ("reject", "ap-1 too dangerous", {"decision": "reject", "note": "too dangerous"}),
-        ("reject", "too dangerous", {"decision": "reject", "note": "too dangerous"}),
-    ],
-)
-def test_what_a_run_asks_is_answered_by_a_comment(here: HubWorld, verb: str, text: str, data: dict[str, Any]) -> None:
-    run_id = _asking(here)
-    assert here.orders.obey(delivery(text, verb=verb)) == verb
-    (answer,) = here.world.runs.controls(run_id, after=0)
-    assert data.items() <= answer.data.items()
-
-
-def test_the_approval_of_something_else_approves_nothing(here: HubWorld) -> None:
-    run_id = _asking(here)
-    assert here.orders.obey(delivery("ap-2", verb="approve")) == "refused"
-    assert not here.world.runs.controls(run_id, after=0)
-    assert "has not asked" in here.hub.comments[1]
-
-
 def test_who_has_used_up_a_quota_is_told_so_in_words(here: HubWorld) -> None:
     here.world.quotas.set_limits(Scope("user", "github:ann"), Quota(monthly_usd=0))
     assert here.orders.obey(delivery()) == "refused"
     assert "quota is used up" in here.hub.comments[1]
     assert here.world.runs.list_by_owner("github:ann", status=None, repo=None, limit=1, cursor=None).items == ()
-
-
-def test_a_wish_for_a_run_that_is_not_there_is_refused_in_words(here: HubWorld) -> None:
-    assert here.orders.obey(delivery("", verb="cancel")) == "refused"
-    assert "There is no run here" in here.hub.comments[1]
-
-
-def test_a_wish_for_a_run_that_has_ended_is_refused_in_words(here: HubWorld) -> None:
-    run_id = here.run_here()
-    here.world.runs.change(run_id, allowed=("running",), changes={"status": "completed"})
-    assert here.orders.obey(delivery("", verb="cancel")) == "refused"
-    assert "has ended already" in here.hub.comments[1]
-
-
-def test_words_are_needed_to_say_something(here: HubWorld) -> None:
-    here.run_here()
-    assert here.orders.obey(delivery("", verb="say")) == "refused"
-
-
-def test_a_run_of_another_repository_can_not_be_spoken_to_by_quoting_it(here: HubWorld) -> None:
-    run_id = here.run_here()
-    elsewhere = delivery("rm -rf", verb="say", run_id=run_id, repository="eve/own")
-    assert here.orders.obey(elsewhere) == "refused"
-    assert not here.world.runs.controls(run_id, after=0)
-
-
-def _asks(here: HubWorld) -> str:
-    run_id = here.run_here()
-    here.hub.comments[1] = "### Sandpiper: ❓ has a question\n\n> Which *table*, old &amp; new?"
-    here.world.runs.change(run_id, allowed=("running",), changes={"status_comment_id": 1})
-    return run_id
-
-
-def test_a_reply_that_quotes_only_the_question_reaches_its_run(here: HubWorld) -> None:
-    run_id = _asks(here)
-    assert here.orders.obey(delivery("The old one", verb="say", is_reply=True, quoted="table, old & new?")) == "say"
-    assert [request.data for request in here.world.runs.controls(run_id, after=0)] == [{"text": "The old one"}]
-
-
-@pytest.mark.parametrize(("quoted", "sender"), [("I like it", "ann"), ("I like it", "rob")])
-def test_a_reply_to_somebody_else_is_met_with_silence(here: HubWorld, quoted: str, sender: str) -> None:
-    run_id = _asks(here)
-    overheard = delivery("Me too", verb="say", is_reply=True, quoted=quoted, sender=sender)
-    assert here.orders.obey(overheard) == "not to us"
-    assert (here.hub.reactions, list(here.hub.comments)) == (set(), [1])
-    assert not here.world.runs.controls(run_id, after=0)
-
-
-def test_a_reply_that_says_nothing_is_told_so(here: HubWorld) -> None:
-    run_id = _asks(here)
-    assert here.orders.obey(delivery("", verb="say", is_reply=True, run_id=run_id)) == "refused"
-    assert "only quotes me" in here.hub.comments[2]
-
-
-def test_a_run_is_found_by_its_repositorys_number_whatever_that_is_called_now(here: HubWorld) -> None:
-    known = ORIGIN.model_copy(update={"repository_id": 7})
-    run_id = here.world.running(OWNER, SPEC.model_copy(update={"github": known}))
-    here.topics.note(here.world.get(run_id))
-    here.watch.watch(place_name(known), "f" * 40, run_id)
-    renamed = {"repository": "acme/store", "repository_id": 7}
-    assert here.orders.obey(delivery("hurry", verb="say", **renamed)) == "say"
-    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40, id="d-2", **renamed)) == "woken"
-    assert here.orders.obey(delivery("hurry", verb="say", id="d-3", repository_id=8)) == "refused"
-
-
-def test_a_run_that_was_asked_for_by_https_can_not_be_spoken_to_from_github(here: HubWorld) -> None:
-    run_id = here.world.running()
-    assert here.orders.obey(delivery("stop", verb="say", run_id=run_id)) == "refused"
-
-
-def test_a_run_that_waits_for_ci_is_woken_when_all_checks_are_complete(here: HubWorld) -> None:
-    run_id = here.run_here()
-    here.watch.watch("acme/shop", "f" * 40, run_id)
-    checks = delivery(verb="checks", head_sha="f" * 40, sender="github-actions[bot]")
-    here.hub.complete = False
-    assert here.orders.obey(checks) == "nobody waits"
-    here.hub.complete = True
-    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40, id="d-2")) == "woken"
-    token = here.world.suspend(run_id, RunResult(outcome="suspended", suspend_reason="paused"))
-    assert here.world.workflow.answers[token] == {"cancelled": False}
-
-
-def test_a_run_that_a_person_paused_is_not_woken_by_ci(here: HubWorld) -> None:
-    run_id = here.run_here()
-    here.watch.watch("acme/shop", "f" * 40, run_id)
-    token = here.world.suspend(run_id, RunResult(outcome="suspended", suspend_reason="paused"))
-    assert here.orders.obey(delivery(verb="checks", head_sha="f" * 40)) == "nobody waits"
-    assert token not in here.world.workflow.answers
-
-
-def test_checks_that_no_run_waits_for_are_nothing_to_us(here: HubWorld) -> None:
-    assert here.orders.obey(delivery(verb="checks", head_sha="e" * 40)) == "nobody waits"
-
-
-def _asking(here: HubWorld) -> str:
-    run_id = here.run_here()
-    asked = ApprovalRequest(
-        id="ap-1", tool="bash", shown={"command": "rm -rf build"}, reason="deletes", risk="high", kind="destructive",
-        requested_at=here.world.clock.now(),
-    )  # fmt: skip
-    here.world.runs.change(run_id, allowed=("running",), changes={"approval": asked})
-    return run_id
 
 
 def _fail(*_: object) -> None:

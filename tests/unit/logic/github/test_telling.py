@@ -8,8 +8,8 @@ import pytest
 
 from sandpiper.errors import GitHubError
 from sandpiper.logic.outcomes import Ending
-from sandpiper.models.run import RunResult
-from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC, HubWorld
+from sandpiper.models.run import PullRequestInfo, RunResult
+from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC, HubWorld, delivery
 from tests.unit.logic.world import SPEC as BY_HTTPS
 
 if TYPE_CHECKING:
@@ -29,6 +29,18 @@ def test_the_same_comment_is_edited_as_the_run_goes(here: HubWorld) -> None:
     assert list(here.hub.comments) == [1]
     assert "cancelled" in here.hub.comments[1]
     assert here.hub.edits == 1
+
+
+def test_a_run_that_waits_is_reached_from_the_pull_request_that_it_opened(here: HubWorld) -> None:
+    run_id = here.run_here()
+    pull = PullRequestInfo(number=9, url="u")
+    waits = RunResult(outcome="suspended", suspend_reason="awaiting_ci", pull_request=pull)
+    here.world.suspend(run_id, waits)
+    assert here.orders.obey(delivery("", verb="status", number=9, is_pull=True)) == "refused"
+    here.teller.tell(run_id)
+    assert here.orders.obey(delivery("", verb="status", number=9, is_pull=True, id="d-2")) == "status"
+    assert here.orders.obey(delivery("", verb="cancel", number=9, is_pull=True, id="d-3")) == "cancel"
+    assert here.orders.obey(delivery("", verb="status", number=10, is_pull=True, id="d-4", run_id=run_id)) == "refused"
 
 
 def test_a_run_that_was_asked_for_by_https_is_told_nowhere(here: HubWorld) -> None:

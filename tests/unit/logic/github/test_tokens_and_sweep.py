@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sandpiper.errors import Fenced, NotFound
+from sandpiper.errors import Fenced, GitHubError, NotFound
 from sandpiper.logic.github.minting import Minter
 from sandpiper.logic.github.permissions import permissions_for
-from sandpiper.logic.github.sweep import Sweep, to_redeliver
+from sandpiper.logic.github.sweep import Sweep, Swept, to_redeliver
 from sandpiper.models.github import RepositoryToken
 from sandpiper.models.run import RunResult
 from sandpiper.models.spec import READ_ONLY_TASKS
-from tests.unit.logic.github.hub_world import OWNER, SPEC
+from tests.unit.logic.github.hub_world import BUSY, OWNER, SPEC
 from tests.unit.logic.world import World
 
 if TYPE_CHECKING:
@@ -87,8 +87,12 @@ def tried(world: World, *codes: int, minutes: int = 10, guid: str = "g") -> list
         ((502,), 10, [1]),
         ((0,), 10, [1]),
         ((401,), 10, [1]),
-        ((503, 502, 504), 10, [1]),
-        ((503, 502, 504, 500), 10, []),
+        ((503, 502), 20, []),
+        ((503, 502), 31, [1]),
+        ((503, 502, 504), 119, []),
+        ((503, 502, 504), 121, [1]),
+        ((503, 502, 504, 500, 500), 60 * 20, [1]),
+        ((503, 502, 504, 500, 500, 500), 60 * 70, []),
         ((202,), 10, []),
         ((202, 502), 10, []),
         ((400,), 10, []),
@@ -96,7 +100,7 @@ def tried(world: World, *codes: int, minutes: int = 10, guid: str = "g") -> list
         ((502,), 60 * 24 * 4, []),
     ],
 )
-def test_what_never_arrived_is_asked_for_again_a_few_times(
+def test_what_never_arrived_is_asked_for_again_a_few_times_ever_more_seldom(
     world: World, codes: tuple[int, ...], minutes: int, asked: list[int]
 ) -> None:
     assert to_redeliver(tried(world, *codes, minutes=minutes), world.clock.now()) == asked
@@ -106,5 +110,27 @@ def test_a_sweep_asks_once_for_every_lost_event(world: World) -> None:
     listed = [*tried(world, 502, guid="a"), *tried(world, 502, 502, guid="b"), *tried(world, 200, guid="c")]
     asked: list[int] = []
     sweep = Sweep(lambda limit: listed[:limit], asked.append, world.clock)
-    assert sweep.run() == 2
+    world.clock.advance(3600)
+    assert sweep.run() == Swept(redelivered=2, refused=0)
     assert asked == [1, 1]
+
+
+def test_what_github_will_not_send_again_holds_up_nothing_else(world: World) -> None:
+    listed = [*tried(world, 502, guid="a"), *tried(world, 502, guid="b")]
+    asked: list[int] = []
+
+    def redeliver(delivery_id: int) -> None:
+        asked.append(delivery_id)
+        if len(asked) == 1:
+            raise GitHubError("GitHub answered with 422: too old", code=422)
+
+    assert Sweep(lambda limit: listed[:limit], redeliver, world.clock).run() == Swept(redelivered=1, refused=1)
+    assert asked == [1, 1]
+
+
+def test_a_github_that_is_away_is_asked_again_at_the_next_sweep(world: World) -> None:
+    def redeliver(_: int) -> None:
+        raise BUSY
+
+    with pytest.raises(GitHubError):
+        Sweep(lambda _: tried(world, 502), redeliver, world.clock).run()

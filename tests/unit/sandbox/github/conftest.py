@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandpiper.testing.github import FakeHeadWatch
+from sandpiper.testing.github import FakeHeadWatch, FakeRepositoryTokens
 from tests.unit.sandbox.github.stub import StubGitHub
 
 if TYPE_CHECKING:
@@ -29,4 +29,5 @@ def hub_world(world: World, git_server: GitServer, github: StubGitHub) -> World:
         "public_url": "https://console.example",
     }
     world.watch = FakeHeadWatch()
+    world.tokens = FakeRepositoryTokens(world.clock)
     return world

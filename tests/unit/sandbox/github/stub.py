@@ -41,6 +41,7 @@ class StubGitHub:
     pulls: list[Json] = field(default_factory=list)
     reviews: list[Json] = field(default_factory=list)
     threads: list[Json] = field(default_factory=list)
+    files: list[Json] = field(default_factory=list)
     check_runs: list[Json] = field(default_factory=list)
     statuses: list[Json] = field(default_factory=list)
     suites: list[Json] = field(default_factory=list)
@@ -172,6 +173,7 @@ _ROUTES: tuple[tuple[str, str, Callable[..., tuple[int, Any]]], ...] = (
     ("PATCH", rf"{_R}/issues/comments/(\d+)", _edit),
     ("POST", rf"{_R}/pulls/(\d+)/reviews", _review),
     ("GET", rf"{_R}/pulls/(\d+)/reviews", lambda github, _asked, _number: (200, github.reviews)),
+    ("GET", rf"{_R}/pulls/(\d+)/files", lambda github, _asked, _number: (200, github.files)),
     ("POST", "/graphql", _graphql),
     ("POST", f"{_R}/check-runs", _new_check),
     ("GET", rf"{_R}/commits/(\w+)/check-runs", _checks),

@@ -101,6 +101,22 @@ def test_where_there_are_no_drafts_it_is_an_ordinary_one(
     assert [pull["draft"] for pull in github.pulls] == [False]
 
 
+@pytest.mark.parametrize(("files", "is_draft"), [(FILES, True), (CHECKED, False)])
+def test_a_branch_that_github_does_not_see_at_once_gets_its_pull_request_a_moment_later(
+    hub_world: World,
+    git_server: GitServer,
+    github: StubGitHub,
+    monkeypatch: pytest.MonkeyPatch,
+    files: dict[str, str],
+    *,
+    is_draft: bool,
+) -> None:
+    monkeypatch.setattr(limits, "GITHUB_PAUSES_SECONDS", (0.0, 0.0, 0.0))
+    github.refusals.append(Refusal("POST", "/repos/o/r/pulls", 422, "Validation Failed: head invalid", times=2))
+    hub_world.perform(spec(git_server.create("o/r", files)), TURNS)
+    assert [pull["draft"] for pull in github.pulls] == [is_draft]
+
+
 @pytest.mark.parametrize(("body", "is_rewritten"), [("<!-- sandpiper:pull run-old -->", True), ("By hand.", False)])
 def test_a_branch_that_has_a_pull_request_keeps_it_and_a_persons_words(
     hub_world: World, git_server: GitServer, github: StubGitHub, body: str, *, is_rewritten: bool
@@ -157,6 +173,15 @@ def test_an_attempt_after_a_push_onto_a_moved_branch_finds_its_commit_there(
     assert hub_world.result.commit is not None
     assert hub_world.result.commit.sha == head.strip()
     assert "theirs" not in hub_world.diff
+
+
+def test_who_works_on_a_pull_request_is_told_what_it_changes_as_data(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    github.pull(7)
+    model = hub_world.perform(on_pull(git_server), TURNS)
+    told = str(model.requests[0].messages[0])
+    assert told.index("<repository>") < told.index("+of the pull request") < told.rindex("</repository>")
 
 
 def test_a_server_that_fails_for_a_moment_gets_one_pull_request(

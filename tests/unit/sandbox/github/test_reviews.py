@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandbox_task.github.pull_diff import PullDiff
 from sandbox_task.github.remarks import Remark
 from sandbox_task.github.reviewing import Reviewing
 from sandbox_task.intents import Intents
@@ -14,14 +15,18 @@ from sandbox_task.workspace.repository import Repository
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
 from sandpiper.adapters.github.reviews import Reviews
+from sandpiper.errors import GitHubError, SandpiperError, Unavailable
 from sandpiper.models.github import GitHubOrigin, PullRequest
 from sandpiper.models.run import Finding, Intent
 from sandpiper.models.spec import RunSpec
+from sandpiper.testing.github import FakeRepositoryTokens
 from tests.unit.sandbox.git_server import TOKEN, GitServer
 from tests.unit.sandbox.github.stub import Refusal, StubGitHub
 from tests.unit.sandbox.world import RUN_ID, World, done, plan
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sandbox_task.github.review_text import ReviewMode
     from sandbox_task.isolation.launch import Rooms
     from tests.unit.sandbox.recording_sink import RecordingSink
@@ -134,10 +139,19 @@ class Reviewer:
         self.repository = Repository.clone(spec, rooms, token=TOKEN, at=spec.github.pull.head_sha)
         reviews = Reviews(GitHubClient(github.url, lambda: TOKEN), "o/r", 7)
         intents = Intents(hub_world.runs, RUN_ID, 1, hub_world.clock)
-        self.reviewing = Reviewing(reviews, spec.github.pull, RUN_ID, "`run`", intents, sink, set)
+        self.pull, self.resolved = spec.github.pull, list[str]()
+        self.findings: tuple[dict[str, Any], ...] = (WRONG,)
+        self.refusal: SandpiperError | None = None
+        diff = PullDiff(spec.github.pull)
+        self.reviewing = Reviewing(reviews, diff, RUN_ID, "`run`", intents, sink, set, self.resolve)
+
+    def resolve(self, threads: Sequence[str]) -> None:
+        if self.refusal:
+            raise self.refusal
+        self.resolved += threads
 
     def submit(self, mode: ReviewMode = "comment") -> list[dict[str, Any]]:
-        progress = Progress(findings=(Finding.model_validate(WRONG),), summary="Looked.")
+        progress = Progress(findings=tuple(map(Finding.model_validate, self.findings)), summary="Looked.")
         self.reviewing.submit(self.repository, progress, mode)
         return self.github.reviews
 
@@ -161,6 +175,41 @@ def test_remarks_whose_lines_github_refuses_are_not_lost(reviewer: Reviewer, git
     assert "`app.py:2` 🟠 **Major**: Must be 2." in sent["body"]
 
 
+def shown(path: str, patch: str | None) -> dict[str, Any]:
+    """As GitHub lists a file; of one that is too large there is no patch."""
+    return {"filename": path, **({"patch": patch} if patch else {})}
+
+
+PATCH = "@@ -1,3 +1,3 @@\n a = 1\n-b = 2\n+b = 20\n c = 3"
+
+
+def test_of_the_lines_that_github_does_not_show_only_those_move_to_the_text(
+    reviewer: Reviewer, github: StubGitHub
+) -> None:
+    reviewer.findings = (WRONG, {**WRONG, "line": 3, "message": "Why three?"})
+    github.files = [shown("big.py", None), shown("app.py", PATCH.rpartition("\n")[0].replace("3", "2"))]
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "Line must be part of the diff"))
+    (sent,) = reviewer.submit()
+    assert [comment["line"] for comment in sent["comments"]] == [2]
+    assert "`app.py:3` 🟠 **Major**: Why three?" in sent["body"]
+
+
+def test_a_request_for_changes_stays_one_when_only_a_line_was_refused(reviewer: Reviewer, github: StubGitHub) -> None:
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "Line must be part of the diff", times=2))
+    (sent,) = reviewer.submit("request_changes")
+    assert (sent["event"], sent["comments"]) == ("REQUEST_CHANGES", [])
+
+
+def test_what_was_found_in_a_commit_that_was_thrown_away_is_said_of_the_pull_request(
+    reviewer: Reviewer, github: StubGitHub
+) -> None:
+    github.refusals.append(Refusal("POST", REVIEWS, 422, "commit_id is not part of the pull request", times=2))
+    (sent,) = reviewer.submit()
+    assert "commit_id" not in sent
+    assert "`app.py:2` 🟠 **Major**: Must be 2." in sent["body"]
+    assert reviewer.pull.head_sha[:12] in sent["body"]
+
+
 def test_a_review_remembers_what_is_open_and_resolves_what_was_fixed(reviewer: Reviewer, github: StubGitHub) -> None:
     github.thread(Remark(Finding.model_validate(WRONG), "b = 20").body, "app.py", 2)
     fixed = Finding(file="app.py", line=3, severity="minor", message="An older problem.")
@@ -171,7 +220,28 @@ def test_a_review_remembers_what_is_open_and_resolves_what_was_fixed(reviewer: R
     (sent,) = reviewer.submit()
     assert sent["comments"] == []
     assert "still open: 1 earlier remark." in sent["body"]
-    assert [thread["isResolved"] for thread in github.threads] == [False, True]
+    assert reviewer.resolved == [github.threads[1]["id"]]
+
+
+@pytest.mark.parametrize("refusal", [GitHubError("not accessible", code=403), Unavailable("Try again.")])
+def test_a_remark_that_can_not_be_resolved_is_a_warning(
+    reviewer: Reviewer, github: StubGitHub, refusal: SandpiperError
+) -> None:
+    fixed = Finding(file="app.py", line=3, severity="minor", message="An older problem.")
+    github.thread(Remark(fixed, "old").body, "app.py", 3, isOutdated=True)
+    reviewer.refusal = refusal
+    assert len(reviewer.submit()) == 1
+    assert "could not be resolved" in reviewer.sink.of("warning")[0]["message"]
+
+
+def test_a_review_has_what_was_fixed_resolved_in_the_name_of_its_attempt(
+    hub_world: World, git_server: GitServer, github: StubGitHub
+) -> None:
+    fixed = Finding(file="app.py", line=3, severity="minor", message="An older problem.")
+    github.thread(Remark(fixed, "old").body, "app.py", 3, isOutdated=True)
+    hub_world.perform(on_pull(git_server), review())
+    assert isinstance(hub_world.tokens, FakeRepositoryTokens)
+    assert hub_world.tokens.resolved == [github.threads[0]["id"]]
 
 
 def test_a_review_that_an_earlier_attempt_submitted_is_found_and_not_submitted_again(
@@ -199,3 +269,11 @@ def test_a_diff_that_is_too_large_is_named_and_its_remarks_stand_in_the_text(
     monkeypatch.setattr(limits, "REVIEW_DIFF_BYTES", 10)
     assert "too large to be shown" in reviewer.reviewing.told_first(reviewer.repository)
     assert reviewer.submit()[0]["comments"] == []
+
+
+def test_of_a_diff_that_is_too_large_github_says_what_it_shows(
+    reviewer: Reviewer, github: StubGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "REVIEW_DIFF_BYTES", 10)
+    github.files = [shown("app.py", PATCH)]
+    assert [comment["line"] for comment in reviewer.submit()[0]["comments"]] == [2]

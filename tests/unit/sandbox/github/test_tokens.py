@@ -10,6 +10,7 @@ import pytest
 from sandbox_task.github.tokens import TokenSource
 from sandbox_task.redaction import MARK, Redactor
 from sandbox_task.workspace.repository import Repository
+from sandpiper import limits
 from sandpiper.errors import Fenced, GitHubError, RunError
 from sandpiper.testing.clock import FakeClock
 from sandpiper.testing.github import FakeRepositoryTokens
@@ -80,6 +81,33 @@ def test_an_old_token_serves_to_its_last_second_while_no_new_one_is_to_be_had(so
 def test_another_attempts_token_is_not_given(sources: Sources) -> None:
     with pytest.raises(Fenced):
         sources.source(attempt=2)()
+
+
+def test_a_token_is_new_for_a_while_and_one_that_was_given_never_is(sources: Sources) -> None:
+    source, given = sources.source(), sources.source("ghp_mine")
+    assert not source.is_new()
+    assert (source() is not None, given()) == (True, "ghp_mine")
+    assert (source.is_new(), given.is_new()) == (True, False)
+    sources.clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    assert not source.is_new()
+
+
+@pytest.mark.parametrize("refusals", [1, 2])
+def test_git_asks_again_while_its_token_may_not_be_known_everywhere(
+    rooms: Rooms, git_server: GitServer, sources: Sources, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    monkeypatch.setattr(limits, "GITHUB_PAUSES_SECONDS", (0.0, 0.0, 0.0))
+    sources.minted = FakeRepositoryTokens(sources.clock, tokens=iter([TOKEN]))
+    source = sources.source()
+    url = git_server.create("r", {"a": "1\n"})
+    git_server.refusals = refusals
+    repository = Repository.clone(spec(url), rooms, token=source)
+    assert repository.base_commit
+    sources.clock.advance(limits.GITHUB_NEW_TOKEN_SECONDS)
+    git_server.refusals = 1
+    sha = repository.commit(repository.base_tree, "m", author=AUTHOR)
+    with pytest.raises(RunError, match="may not write to it"):
+        repository.push(sha, "topic")
 
 
 def test_git_asks_for_the_token_when_it_reaches_out_and_not_before(rooms: Rooms, git_server: GitServer) -> None:

@@ -19,6 +19,13 @@ class PullRequest(Model):
     from_fork: bool = False
 
 
+class Author(Model):
+    """In whose name commits are made. On GitHub the address decides whose face stands beside them."""
+
+    name: str
+    email: str
+
+
 class GitHubOrigin(Model):
     """A comment (or an issue) that became a run. Holds no secret: tokens are minted when they are needed."""
 
@@ -32,6 +39,7 @@ class GitHubOrigin(Model):
     comment_id: int | None = None
     pull: PullRequest | None = None
     follow_ci: bool = False
+    author: Author | None = None
 
 
 class Topic(Model):

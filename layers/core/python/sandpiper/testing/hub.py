@@ -9,8 +9,8 @@ from sandpiper import limits
 from sandpiper.adapters import keys
 from sandpiper.errors import GitHubError
 from sandpiper.github_ports import Hold
-from sandpiper.logic.github.places import place_name
-from sandpiper.models.github import Topic
+from sandpiper.logic.github.places import numbers_of, place_name
+from sandpiper.models.github import Author, Topic
 
 if TYPE_CHECKING:
     from sandpiper.logic.github.conversation import Entry
@@ -39,6 +39,10 @@ class FakeHub:
         self._fail()
         return login in self.writers
 
+    def author(self) -> Author | None:
+        self._fail()
+        return Author(name="sandpiper[bot]", email="9+sandpiper[bot]@users.noreply.github.test")
+
     def topic(self, number: int, *, is_pull: bool) -> Topic:
         self._fail()
         found = self.topics.get(number)
@@ -46,7 +50,7 @@ class FakeHub:
             raise GitHubError("GitHub answered with 404: Not Found", code=404)
         return found
 
-    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:  # noqa: ARG002 - entries have no id
+    def said_on(self, topic: Topic, asked: Delivery) -> list[Entry]:  # noqa: ARG002 - entries have no id
         self._fail()
         return list(self.entries)
 
@@ -89,9 +93,10 @@ class FakeTopics:
     def note(self, run: Run) -> None:
         if run.spec.github is None:
             return
-        key = place_name(run.spec.github), run.spec.github.number
         noted = keys.created_key(run.created_at, run.run_id), run.run_id
-        self._latest[key] = max(noted, self._latest.get(key, noted))
+        for number in numbers_of(run):
+            key = place_name(run.spec.github), number
+            self._latest[key] = max(noted, self._latest.get(key, noted))
 
     def latest(self, place: str, number: int) -> str | None:
         found = self._latest.get((place, number))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sandpiper_local.fake_github.calls import Call
-    from sandpiper_local.fake_github.state import Issue, Repository, ReviewComment, Thread, User
+    from sandpiper_local.fake_github.state import Issue, Repository, Review, ReviewComment, Thread, User
 
 type Node = dict[str, Any]
 
@@ -78,6 +78,14 @@ class Schema:
             "__typename": "PullRequest", "id": node_id("PR", issue.id), "number": issue.number, "title": issue.title,
             "isDraft": pull.draft, "headRefOid": pull.head_sha, "url": page_of(self._hub, repository, issue),
             "state": "MERGED" if pull.merged_at else issue.state.upper(), "reviewThreads": _connection(threads),
+            "reviews": _connection([self._review(review) for review in pull.reviews]),
+        }  # fmt: skip
+
+    def _review(self, review: Review) -> Node:
+        return {
+            "__typename": "PullRequestReview", "id": node_id("PRR", review.id), "body": review.body,
+            "state": review.state, "author": self._person(review.user),
+            "submittedAt": time_of(review.submitted_at) if review.submitted_at else None,
         }  # fmt: skip
 
     def _thread(self, repository: Repository, issue: Issue, thread: Thread) -> Node:
@@ -118,6 +126,8 @@ class Schema:
         def resolve(input: dict[str, Any]) -> Node:  # noqa: A002 - GitHub's name
             repository, issue, thread = self._find_thread(input["threadId"])
             self._check(repository, "write")
+            # GitHub wants this of an App, too, although nothing in the repository changes
+            check_access(self._call.actor, repository, "contents:write", by_anyone=False)
             thread.is_resolved = is_resolved
             thread.resolved_by = self._call.actor.user if is_resolved else None
             return {"__typename": "Payload", "thread": self._thread(repository, issue, thread)}

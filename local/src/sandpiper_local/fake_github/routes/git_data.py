@@ -91,9 +91,9 @@ def create_commit(call: Call) -> Answer:
 
 
 def _person(call: Call, role: str) -> Person:
-    given, login, now = call.body.get(role) or {}, call.actor.person.login, time_of(call.hub.clock.now())
+    given, user, now = call.body.get(role) or {}, call.actor.person, time_of(call.hub.clock.now())
     return Person(
-        given.get("name", login), given.get("email", f"{login}@users.noreply.invalid"), given.get("date", now)
+        given.get("name", user.login), given.get("email", call.hub.email_of(user)), given.get("date", now)
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def merge_pull(call: Call) -> Any:
 def _merge(call: Call, issue: Issue, tree: str) -> str:
     repo, pull, person = call.repo, pull_of(issue), call.actor.person
     before = repo.git.refs()
-    author = Person(person.login, f"{person.login}@users.noreply.invalid", time_of(call.hub.clock.now()))
+    author = Person(person.login, call.hub.email_of(person), time_of(call.hub.clock.now()))
     ref = f"refs/heads/{pull.base_ref}"
     message = f"Merge pull request #{issue.number} from {_label(issue).replace(':', '/')}\n\n{issue.title}"
     sha = repo.git.write_commit(tree, [before[ref], pull.head_sha], message, author, author)

@@ -58,7 +58,7 @@ def commit_view(hub: Hub, repository: Repository, sha: str) -> Json:
 
 
 def _author(hub: Hub, person: Person) -> Json | None:
-    user = hub.users.get(person.name)
+    user = hub.user_by_email(person.email)
     return user_view(hub, user) if user else None
 
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from sandpiper import limits
 from sandpiper.adapters.github.client import GitHubClient
+from sandpiper.adapters.github.tokens import is_new
 from sandpiper.errors import GitHubError
+from sandpiper.logic.github.permissions import TALK
 from sandpiper.logic.github.places import place_name
-from sandpiper.models.github import RepositoryToken
+from sandpiper.models.github import Author, RepositoryToken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
 
     from sandpiper.logic.github.permissions import Permissions
     from sandpiper.logic.github.places import Place
@@ -23,6 +30,12 @@ if TYPE_CHECKING:
 _SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
 
 type _Kind = tuple[int, str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    token: RepositoryToken
+    since: datetime
 
 
 class GitHubApp:
@@ -39,25 +52,55 @@ class GitHubApp:
     ) -> None:
         self._api_url, self._app_id, self._read_key = api_url, app_id, read_key
         self._clock, self._sleep = clock, sleep
-        self._known: dict[_Kind, RepositoryToken] = {}
+        self._known: dict[_Kind, _Kept] = {}
         self._minting = threading.Lock()
+        self._author: Author | None = None
         self.client = GitHubClient(api_url, self._jwt, sleep=sleep)  # as the App itself
 
     def token(self, place: Place, permissions: Permissions) -> RepositoryToken:
         """One that is good for a while yet. Raises GitHubError."""
-        kind = (place.installation_id, place_name(place), tuple(sorted(permissions.items())))
+        kind = _kind(place, permissions)
         with self._minting:
             known = self._known.get(kind)
-            if known is None or known.expires_at - self._clock.now() <= _SPARE:
-                known = self._known[kind] = self._mint(place, permissions)
-            return known
+            if known is None or known.token.expires_at - self._clock.now() <= _SPARE:
+                known = self._known[kind] = _Kept(self._mint(place, permissions), self._clock.now())
+            return known.token
 
     def client_for(self, place: Place, permissions: Permissions) -> GitHubClient:
-        return GitHubClient(self._api_url, lambda: self.token(place, permissions).token, sleep=self._sleep)
+        return GitHubClient(
+            self._api_url,
+            lambda: self.token(place, permissions).token,
+            sleep=self._sleep,
+            may_go_better=partial(self._may_go_better, _kind(place, permissions)),
+        )
+
+    def _may_go_better(self, kind: _Kind, status: int) -> bool:
+        """A new token is not known everywhere at once; one that is known no more gives way to another."""
+        with self._minting:
+            known = self._known.get(kind)
+            if known is None or is_new(known.since, self._clock):
+                return True
+            if status != HTTPStatus.UNAUTHORIZED:
+                return False
+            del self._known[kind]
+            return True
+
+    def author(self, place: Place) -> Author | None:
+        """By the address that GitHub knows its account by. None: it does not say. Raises GitHubError if it may yet."""
+        if self._author is None:
+            try:
+                slug = self.client.call("GET", "/app")["slug"]
+                bot = self.client_for(place, TALK).call("GET", f"/users/{quote(f'{slug}[bot]')}")
+            except GitHubError as error:
+                if error.retryable:
+                    raise
+                return None
+            self._author = _author(bot)
+        return self._author
 
     def deliveries(self, limit: int) -> Iterator[Any]:
         """The last webhooks that GitHub has sent; none where there is no App."""
-        return self.client.linked("/app/hook/deliveries", limit=limit) if self._app_id else iter(())
+        return self.client.pages("/app/hook/deliveries", limit=limit) if self._app_id else iter(())
 
     def redeliver(self, delivery_id: int) -> None:
         self.client.call("POST", f"/app/hook/deliveries/{delivery_id}/attempts")
@@ -85,3 +128,12 @@ class GitHubApp:
             raise GitHubError(
                 "The GitHub App's private key can't be read: put the PEM into its secret.", code=0
             ) from error
+
+
+def _kind(place: Place, permissions: Permissions) -> _Kind:
+    return place.installation_id, place_name(place), tuple(sorted(permissions.items()))
+
+
+def _author(bot: Mapping[str, Any]) -> Author:
+    host = urlsplit(bot["html_url"]).hostname
+    return Author(name=bot["login"], email=f"{bot['id']}+{bot['login']}@users.noreply.{host}")

@@ -10,6 +10,8 @@ from sandpiper.errors import GitHubError
 from sandpiper.models.base import Model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sandpiper.adapters.github.client import GitHubClient
 
 Conclusion = Literal["success", "failure", "neutral"]
@@ -51,18 +53,18 @@ class Checks:
 
     def find(self, name: str, *, external_id: str) -> dict[str, Any] | None:
         """The check of ours that an earlier attempt may have made."""
-        answer = self.client.call("GET", f"{self._commit}/check-runs", query={"check_name": name, "per_page": 100})
-        found = (run["id"] for run in answer["check_runs"] if run.get("external_id") == external_id)
+        runs = self._listed("check-runs", "check_runs", check_name=name)
+        found = (run["id"] for run in runs if run.get("external_id") == external_id)
         return next(({"check_run_id": id_} for id_ in found), None)
 
     def runs(self) -> list[CheckRun]:
         """Everything that was said about the commit, statuses of the older kind too."""
-        answer = self.client.call("GET", f"{self._commit}/check-runs", query={"filter": "latest", "per_page": 100})
-        return [*map(_check_run, answer["check_runs"]), *map(_of_status, self._statuses())]
+        runs = self._listed("check-runs", "check_runs", filter="latest")
+        return [*map(_check_run, runs), *map(_of_status, self._statuses())]
 
     def open_suites(self) -> int:
         """Suites that have begun and are not done. One that has no runs has not begun, and may never."""
-        suites = self.client.call("GET", f"{self._commit}/check-suites", query={"per_page": 100})["check_suites"]
+        suites = self._listed("check-suites", "check_suites")
         return sum(
             1 for suite in suites if suite["status"] != "completed" and suite.get("latest_check_runs_count", 1) > 0
         )
@@ -77,12 +79,14 @@ class Checks:
     def _statuses(self) -> list[dict[str, Any]]:
         """None where they are not for us to read: then nothing there is for us to follow."""
         try:
-            statuses: list[dict[str, Any]] = self.client.call("GET", f"{self._commit}/status")["statuses"]
+            return list(self._listed("status", "statuses"))
         except GitHubError as error:
             if error.code not in _NOT_FOR_US:
                 raise
             return []
-        return statuses
+
+    def _listed(self, what: str, key: str, **query: str) -> Iterator[dict[str, Any]]:
+        return self.client.pages(f"{self._commit}/{what}", query=query, key=key, limit=limits.GITHUB_LISTED)
 
     def _create(self, verdict: Verdict, external_id: str) -> int:
         fields = {

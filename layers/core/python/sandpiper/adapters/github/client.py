@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 import urllib3
 
@@ -21,13 +22,25 @@ if TYPE_CHECKING:
 
 _SAFE_TO_REPEAT = frozenset({"GET", "PUT", "PATCH", "DELETE"})
 _MOVED = frozenset({301, 302, 307, 308})
+_NEXT = re.compile(r'<([^>]*)>; rel="next"')
 
 
 class GitHubClient:
-    """`token` is asked for every request, so that a long run has always one that is good. Thread-safe."""
+    """`token` is asked for every request, so that a long run has always one that is good. Thread-safe.
 
-    def __init__(self, api_url: str, token: Callable[[], str], *, sleep: Callable[[float], None] = time.sleep) -> None:
+    `may_go_better` is asked when the token was refused (401, 403): whether it is worth another try.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        token: Callable[[], str],
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        may_go_better: Callable[[int], bool] = lambda _status: False,
+    ) -> None:
         self._url, self._token, self._sleep = api_url.rstrip("/"), token, sleep
+        self._may_go_better = may_go_better
         self._pool = urllib3.PoolManager(
             timeout=urllib3.Timeout(connect=limits.GITHUB_CONNECT_SECONDS, read=limits.GITHUB_READ_SECONDS),
             retries=False,
@@ -48,32 +61,27 @@ class GitHubClient:
         """
         return _parsed(method, path, self._send(method, path, body, query, repeatable=repeatable))
 
-    def pages(self, path: str, *, query: Mapping[str, Any] | None = None, limit: int) -> Iterator[Any]:
-        """The items of a list, at most `limit`, page after page."""
-        page, left, size = 1, limit, min(limits.GITHUB_PAGE, limit)
-        while left > 0:
-            items = self.call("GET", path, query={**(query or {}), "per_page": size, "page": page})
-            yield from items[:left]
-            if len(items) < size:
-                return
-            page, left = page + 1, left - len(items)
+    def pages(
+        self, path: str, *, query: Mapping[str, Any] | None = None, key: str | None = None, limit: int
+    ) -> Iterator[Any]:
+        """The items of a list, at most `limit`, as each page names the next: one that is not full need not be the last.
 
-    def linked(self, path: str, *, limit: int) -> Iterator[Any]:
-        """The same of a list that is not numbered: every page names the next."""
-        url: str | None = f"{path}?{urlencode({'per_page': min(limits.GITHUB_PAGE, limit)})}"
-        left = limit
-        while url and left > 0:
-            answer = self._send("GET", url, None, None)
-            items = _parsed("GET", path, answer)
+        `key`: the name under which they stand in an object.
+        """
+        left, asked = limit, {**(query or {}), "per_page": min(limits.GITHUB_PAGE, limit)}
+        while asked and left > 0:
+            answer = self._send("GET", path, None, asked)
+            found = _parsed("GET", path, answer)
+            items = found if key is None else found[key]
             yield from items[:left]
-            left -= len(items)
-            url = self._next(answer)
+            left, asked = left - len(items), _next(answer)
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        """`data` of the answer. Raises GitHubError, also for what GraphQL calls a success with errors."""
-        answer = self.call("POST", "/graphql", {"query": query, "variables": dict(variables)})
+        """`data` of the answer to what may be asked twice. Raises GitHubError, also for a success with errors."""
+        answer = self.call("POST", "/graphql", {"query": query, "variables": dict(variables)}, repeatable=True)
         if errors := answer.get("errors"):
-            raise GitHubError(f"GitHub refused a query: {errors[0].get('message', 'no reason given')}", code=200)
+            complaint = f"GitHub refused a query: {errors[0].get('message', 'no reason given')}"
+            raise GitHubError(complaint, code=200, retryable=errors[0].get("type") == "RATE_LIMITED")
         return answer["data"]
 
     def tail(self, path: str, *, at_most: int) -> bytes:
@@ -92,15 +100,6 @@ class GitHubClient:
             raise GitHubError(f"What GET {path} leads to answered {stored.status}.", code=stored.status)
         return kept
 
-    def _next(self, answer: urllib3.BaseHTTPResponse) -> str | None:
-        """Below our own address only: the token goes nowhere else."""
-        for part in answer.headers.get("Link", "").split(","):
-            target, _, relation = part.partition(";")
-            url = target.strip().strip("<>")
-            if 'rel="next"' in relation and url.startswith(f"{self._url}/"):
-                return url.removeprefix(self._url)
-        return None
-
     def _send(
         self,
         method: str,
@@ -115,13 +114,15 @@ class GitHubClient:
         may_repeat = repeatable or method in _SAFE_TO_REPEAT
         for pause in (*limits.GITHUB_PAUSES_SECONDS, None):
             answer = self._try(method, url, body, follow=follow)
-            if isinstance(answer, urllib3.BaseHTTPResponse) and answer.status < HTTPStatus.BAD_REQUEST:
+            if isinstance(answer, urllib3.BaseHTTPResponse) and _is_good(answer, follow=follow):
                 return answer
-            wait = None if pause is None else wait_before_next(answer, pause, may_repeat=may_repeat)
-            if wait is None:
+            if pause is None or (wait := self._wait(answer, pause, may_repeat=may_repeat)) is None:
                 raise _error(method, path, answer)
             self._sleep(wait)
         raise AssertionError("the last try raises or returns")
+
+    def _wait(self, answer: Outcome, pause: float, *, may_repeat: bool) -> float | None:
+        return wait_before_next(answer, pause, may_repeat=may_repeat, may_go_better=self._may_go_better)
 
     def _place(self, path: str) -> str:
         """GitHub Enterprise has GraphQL beside its REST API, not below it."""
@@ -155,6 +156,17 @@ class GitHubClient:
         return urlsplit(url)[:2] == urlsplit(self._url)[:2]
 
 
+def _is_good(answer: urllib3.BaseHTTPResponse, *, follow: bool) -> bool:
+    """What leads elsewhere is an answer only to who asked for the way."""
+    return answer.status < HTTPStatus.MULTIPLE_CHOICES or (not follow and answer.status in _MOVED)
+
+
+def _next(answer: urllib3.BaseHTTPResponse) -> dict[str, str]:
+    """What to ask for next, of the same path: whatever host a link names, the token goes there no more than before."""
+    found = _NEXT.search(answer.headers.get("Link", ""))
+    return dict(parse_qsl(urlsplit(found[1]).query)) if found else {}
+
+
 def _parsed(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> Any:
     try:
         return json.loads(answer.data) if answer.data else None
@@ -177,7 +189,15 @@ def _error(method: str, path: str, answer: Outcome) -> GitHubError:
 def _words(answer: urllib3.BaseHTTPResponse) -> str:
     try:
         said = json.loads(answer.data)
-        words = str(said.get("message", ""))[: limits.STATUS_LINE_CHARS]
-    except (ValueError, AttributeError):
+        details = "; ".join(filter(None, map(_detail, said.get("errors") or ())))
+        words = ": ".join(filter(None, (str(said.get("message", "")), details)))
+    except (ValueError, AttributeError, TypeError):
         words = ""
-    return words or answer.reason or "no reason given"
+    return words[: limits.STATUS_LINE_CHARS] or answer.reason or "no reason given"
+
+
+def _detail(error: Any) -> str:
+    """GitHub has two forms of it, and words only in some."""
+    if not isinstance(error, dict):
+        return str(error)
+    return str(error.get("message") or f"{error.get('field', '')} {error.get('code', '')}".strip())

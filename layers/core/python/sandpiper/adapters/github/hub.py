@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from sandpiper import limits
+from sandpiper.adapters.github.discussion import Said, said_in_reviews
 from sandpiper.errors import GitHubError
 from sandpiper.logic.github.conversation import Entry
 from sandpiper.models.github import PullRequest, Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sandpiper.adapters.github.client import GitHubClient
     from sandpiper.logic.github.deliveries import Delivery
-    from sandpiper.models.github import GitHubOrigin
+    from sandpiper.models.github import Author, GitHubOrigin
 
-_OURS = "<!-- sandpiper:"
+_STATUS = "<!-- sandpiper:run "
 _WRITERS = frozenset({"admin", "write"})  # maintainers count as write, triage as read
 
 
 class RestHub:
-    def __init__(self, client: GitHubClient, repository: str) -> None:
-        self._client, self._path = client, f"/repos/{quote(repository)}"
+    def __init__(self, client: GitHubClient, repository: str, *, author: Callable[[], Author | None]) -> None:
+        self._client, self._repository, self._author = client, repository, author
+        self._path = f"/repos/{quote(repository)}"
+
+    def author(self) -> Author | None:
+        return self._author()
 
     def may_write(self, login: str) -> bool:
         try:
@@ -46,11 +52,15 @@ class RestHub:
             pull=_pull(found) if is_pull else None,
         )
 
-    def said_on(self, topic: Topic, *, without: int | None = None) -> list[Entry]:
-        comments = self._comments(topic.number, topic.comments)
-        remarks = self._remarks(topic.number) if topic.pull else []
-        said = sorted([*comments, *remarks], key=lambda comment: str(comment["created_at"]))
-        return [_entry(each) for each in said if each["id"] != without and _OURS not in (each["body"] or "")]
+    def said_on(self, topic: Topic, asked: Delivery) -> list[Entry]:
+        in_reviews = said_in_reviews(self._client, self._repository, topic.number) if topic.pull else ()
+        in_thread = asked.origin == "issue_comment"
+        said = [
+            *map(_said, (one for one in self._comments(topic.number, topic.comments) if one["id"] != asked.comment_id)),
+            # GraphQL has other ids: nobody says two things in one second
+            *(one for one in in_reviews if in_thread or (one.entry.author, one.at) != (asked.sender, asked.said_at)),
+        ]
+        return [each.entry for each in sorted(said, key=itemgetter(0)) if not each.entry.text.startswith(_STATUS)]
 
     def react(self, target: GitHubOrigin | Delivery, content: str) -> None:
         comment = target.comment_id
@@ -82,8 +92,9 @@ class RestHub:
 
     def checks_are_complete(self, sha: str) -> bool:
         """Suites that some App has announced and never begun don't count."""
-        found = self._client.call("GET", f"{self._path}/commits/{quote(sha)}/check-suites", query={"per_page": 100})
-        begun = [suite for suite in found["check_suites"] if suite["latest_check_runs_count"]]
+        path = f"{self._path}/commits/{quote(sha)}/check-suites"
+        suites = self._client.pages(path, key="check_suites", limit=limits.GITHUB_LISTED)
+        begun = [suite for suite in suites if suite["latest_check_runs_count"]]
         return all(suite["status"] == "completed" for suite in begun)
 
     def _comments(self, number: int, count: int) -> list[Mapping[str, Any]]:
@@ -96,13 +107,6 @@ class RestHub:
         ]
         return [comment for page in pages for comment in page][-limits.GITHUB_COMMENTS :]
 
-    def _remarks(self, number: int) -> list[Mapping[str, Any]]:
-        newest_first = {"sort": "created", "direction": "desc"}
-        remarks = self._client.pages(
-            f"{self._path}/pulls/{number}/comments", query=newest_first, limit=limits.GITHUB_COMMENTS
-        )
-        return list(remarks)
-
 
 def _pull(found: Mapping[str, Any]) -> PullRequest:
     head, base = found["head"], found["base"]
@@ -111,8 +115,8 @@ def _pull(found: Mapping[str, Any]) -> PullRequest:
     return PullRequest(head_sha=head["sha"], head_ref=head["ref"], base_ref=base["ref"], from_fork=not own)
 
 
-def _entry(comment: Mapping[str, Any]) -> Entry:
-    return Entry(_login(comment), comment["body"] or "", comment.get("path") or "", comment.get("diff_hunk") or "")
+def _said(comment: Mapping[str, Any]) -> Said:
+    return Said(str(comment["created_at"]), Entry(_login(comment), comment["body"] or ""))
 
 
 def _login(found: Mapping[str, Any]) -> str:

@@ -38,7 +38,8 @@ class Pulls:
         self.client.call("PATCH", f"{self._path}/pulls/{number}", dict(fields))
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
-        self.client.call("POST", f"{self._path}/issues/{number}/labels", {"labels": list(labels)})
+        """Safe to repeat."""
+        self.client.call("POST", f"{self._path}/issues/{number}/labels", {"labels": list(labels)}, repeatable=True)
 
     def edit_comment(self, comment_id: int, body: str) -> None:
         """A comment of an issue's or a pull request's conversation."""

@@ -58,14 +58,23 @@ class Reviews:
     repository: str
     number: int
 
-    def submit(self, *, commit: str, body: str, event: Verdict, comments: Sequence[LineComment]) -> dict[str, Any]:
-        fields = {"commit_id": commit, "body": body, "event": event}
+    def submit(
+        self, *, commit: str | None, body: str, event: Verdict, comments: Sequence[LineComment]
+    ) -> dict[str, Any]:
+        """Without a commit it is about the pull request's head."""
+        fields = {"body": body, "event": event} | ({"commit_id": commit} if commit else {})
         remarks = [comment.model_dump() for comment in comments]
         review: dict[str, Any] = self.client.call("POST", self._path, fields | {"comments": remarks})
         return review
 
     def list(self) -> Iterator[dict[str, Any]]:
         return self.client.pages(self._path, limit=limits.GITHUB_LISTED)
+
+    def patches(self) -> Iterator[tuple[str, str]]:
+        """Of each file whose diff GitHub shows, by its name: remarks can stand there and nowhere else."""
+        for file in self.client.pages(f"{self._pull}/files", limit=limits.GITHUB_FILES):
+            if patch := file.get("patch"):
+                yield file["filename"], patch
 
     def threads(self) -> Iterator[Thread]:
         owner, _, name = self.repository.partition("/")
@@ -78,12 +87,19 @@ class Reviews:
                 return
             variables["cursor"] = page["pageInfo"]["endCursor"]
 
+    def open_ours(self) -> frozenset[str]:
+        return frozenset(thread.id for thread in self.threads() if thread.is_ours and not thread.is_resolved)
+
     def resolve(self, thread_id: str) -> None:
         self.client.graphql(_RESOLVE, {"id": thread_id})
 
     @property
+    def _pull(self) -> str:
+        return f"/repos/{self.repository}/pulls/{self.number}"
+
+    @property
     def _path(self) -> str:
-        return f"/repos/{self.repository}/pulls/{self.number}/reviews"
+        return f"{self._pull}/reviews"
 
 
 def _thread(node: dict[str, Any]) -> Thread:

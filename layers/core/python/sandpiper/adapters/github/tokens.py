@@ -7,16 +7,28 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from sandpiper import limits
 from sandpiper.errors import Fenced, GitHubError, Unavailable
 from sandpiper.models.github import RepositoryToken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from mypy_boto3_lambda import LambdaClient
 
     from sandpiper.ports import Clock
 
 SPARE = timedelta(seconds=limits.GITHUB_TOKEN_SPARE_SECONDS)
+_FAILED = "The function that speaks to GitHub failed. Try again in a moment."
+_NEW = timedelta(seconds=limits.GITHUB_NEW_TOKEN_SECONDS)
+
+
+def is_new(since: datetime, clock: Clock) -> bool:
+    """Whether GitHub may not know the token everywhere yet, or not all that it may do."""
+    return clock.now() - since < _NEW
 
 
 class LambdaRepositoryTokens:
@@ -38,11 +50,20 @@ class LambdaRepositoryTokens:
                 self._known[run_id, attempt] = fresh
             return fresh
 
+    def resolve(self, run_id: str, attempt: int, threads: Sequence[str]) -> None:
+        """Raises Fenced, GitHubError, Unavailable."""
+        asked = {"action": "resolve", "run_id": run_id, "attempt": attempt, "threads": list(threads)}
+        if error := self._ask(asked).get("error"):
+            raise _failure(error)
+
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        answer = self._functions.invoke(FunctionName=self._function, Payload=json.dumps(request).encode())
-        body: dict[str, Any] = json.loads(answer["Payload"].read())
+        try:
+            answer = self._functions.invoke(FunctionName=self._function, Payload=json.dumps(request).encode())
+            body: dict[str, Any] = json.loads(answer["Payload"].read())
+        except (BotoCoreError, ClientError) as error:
+            raise Unavailable(_FAILED) from error
         if "FunctionError" in answer:
-            raise Unavailable("The function that mints repository tokens failed. Try again in a moment.")
+            raise Unavailable(_FAILED)
         return body
 
 

@@ -11,7 +11,7 @@ from sandpiper.adapters import keys
 from sandpiper.adapters.aws import error_code
 from sandpiper.adapters.dynamodb_values import from_item, to_item
 from sandpiper.adapters.rows import expiry
-from sandpiper.logic.github.places import place_name
+from sandpiper.logic.github.places import numbers_of, place_name
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -24,15 +24,13 @@ class DynamoTopics:
         self._dynamodb, self._table = dynamodb, runs_table
 
     def note(self, run: Run) -> None:
-        if run.spec.github is None:
-            return
+        if run.spec.github:
+            for number in numbers_of(run):
+                self._note(run, keys.topic_key(place_name(run.spec.github), number))
+
+    def _note(self, run: Run, key: dict[str, str]) -> None:
         created = keys.created_key(run.created_at, run.run_id)
-        row = {
-            **keys.topic_key(place_name(run.spec.github), run.spec.github.number),
-            "run_id": run.run_id,
-            "noted": created,
-            "expires_at": expiry(run.created_at, limits.RUN_DAYS),
-        }
+        row = {**key, "run_id": run.run_id, "noted": created, "expires_at": expiry(run.created_at, limits.RUN_DAYS)}
         try:
             self._dynamodb.put_item(
                 TableName=self._table,

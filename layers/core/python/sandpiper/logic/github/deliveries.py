@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say", "checks"]
 Origin = Literal["issue_comment", "review_comment", "review", "issue"]
-STARTING: frozenset[Verb] = frozenset({"implement", "review", "test", "fix"})
+COMMITTING: frozenset[Verb] = frozenset({"implement", "fix"})
+STARTING = COMMITTING | {"review", "test"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,7 @@ class Delivery:
     is_pull: bool = False
     origin: Origin = "issue_comment"
     comment_id: int | None = None
+    said_at: str = ""
     path: str = ""  # of the file that a review comment is about, with its part of the diff
     hunk: str = ""
     is_reply: bool = False  # to something that it quotes
@@ -113,10 +115,13 @@ def _review(delivery_id: str, payload: Mapping[str, Any], _: Triggers) -> Delive
 def _comment(
     delivery_id: str, payload: Mapping[str, Any], comment: Mapping[str, Any], about: dict[str, Any]
 ) -> Delivery | Ignored:
+    if comment["user"] is None:
+        return Ignored("written by nobody")
     if _is_bot(comment["user"]) or comment.get("performed_via_github_app"):
         return Ignored("written by a bot")
     body = comment["body"] or ""
-    said = {"comment_id": comment["id"], "sender": comment["user"]["login"], **about}
+    at = comment.get("created_at") or comment.get("submitted_at") or ""
+    said = {"comment_id": comment["id"], "sender": comment["user"]["login"], "said_at": at, **about}
     if order := order_of(body):
         return _delivery(delivery_id, payload, order, said)
     reply = reply_of(body)
@@ -127,9 +132,8 @@ def _comment(
 
 
 def _issues(delivery_id: str, payload: Mapping[str, Any], triggers: Triggers) -> Delivery | Ignored:
-    label = _is(payload, "labeled") and payload["label"]["name"].casefold() == triggers.label.casefold()
-    named = _is(payload, "assigned") and payload["assignee"]["login"].casefold() == triggers.assignee.casefold()
-    if not (label and triggers.label) and not (named and triggers.assignee):
+    label = _is(payload, "labeled") and _is_called(payload.get("label"), "name", triggers.label)
+    if not label and not (_is(payload, "assigned") and _is_called(payload.get("assignee"), "login", triggers.assignee)):
         return Ignored("no trigger")
     if _is_bot(payload["sender"]):
         return Ignored("done by a bot")
@@ -175,6 +179,11 @@ def _delivery(
 
 def _is(payload: Mapping[str, Any], action: str) -> bool:
     return bool(payload["action"] == action)
+
+
+def _is_called(thing: Mapping[str, Any] | None, key: str, name: str) -> bool:
+    """GitHub leaves out what is gone by now."""
+    return bool(name) and thing is not None and str(thing[key]).casefold() == name.casefold()
 
 
 def _is_bot(user: Mapping[str, Any]) -> bool:

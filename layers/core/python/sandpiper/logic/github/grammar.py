@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 Verb = Literal["implement", "review", "test", "fix", "cancel", "status", "approve", "reject", "say"]
 
-_COMMAND = re.compile(
-    rf" {{0,3}}/({'|'.join(get_args(Verb))})(?=\s|$|[.:,;!](?:\s|$))[.:,;!]?[ \t]*(.*)", re.IGNORECASE
-)
+# A long s is no s here. A space that does not break, or is a wide one, is no indentation either.
+_COMMAND = re.compile(rf"[^\S\t]{{0,3}}/((?ai:{'|'.join(get_args(Verb))}))(?=\s|$|[.:,;!](?:\s|$))[.:,;!]?[^\S\n]*(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _QUOTE = re.compile(r" {0,3}>")
-_PRE = re.compile(r"</?pre\b", re.IGNORECASE)
+_APART = re.compile(r"<(/?)(?:pre|code|blockquote|script|style|textarea)\b", re.IGNORECASE)
+_TICKS = re.compile("`+")
+_SIGN = re.compile("`+|<!--|-->")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def as_seen(text: str) -> str:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    fence, in_pre, in_quote = "", False, False
+    fence, depth, in_quote = "", 0, False
     for line in text.split("\n"):
         opening = _FENCE.match(line)
         if fence:
@@ -99,8 +100,8 @@ def _lines(text: str) -> Iterator[_Line]:
         in_quote = bool(line.strip()) and (in_quote or bool(_QUOTE.match(line)))
         if opening and not in_quote:
             fence = opening[1]
-        was_in_pre, in_pre = in_pre, _is_open(line, in_pre)
-        plain = not (fence or in_quote or was_in_pre or in_pre or line.startswith(("    ", "\t")))
+        was_apart, depth = depth > 0, _depth(line, depth)
+        plain = not (fence or in_quote or was_apart or depth or line.startswith(("    ", "\t")))
         yield _Line(line, is_plain=plain, is_quote=in_quote and bool(_QUOTE.match(line)))
 
 
@@ -109,9 +110,29 @@ def _closes(line: str, fence: str) -> bool:
     return closing is not None and closing[1].startswith(fence) and not line[closing.end() :].strip()
 
 
-def _is_open(line: str, in_pre: bool) -> bool:  # noqa: FBT001 - a state, not an option
-    tags = _PRE.findall(line)
-    return tags[-1][1] != "/" if tags else in_pre
+def _depth(line: str, depth: int) -> int:
+    """How many tags that set text apart are open behind this line."""
+    for closes in _APART.findall(_without_code(line)):
+        depth = max(0, depth - 1) if closes else depth + 1
+    return depth
+
+
+def _without_code(line: str) -> str:
+    kept, here = "", 0
+    for start, end in _code_ends(line).items():
+        if start >= here:
+            kept, here = kept + line[here:start], end
+    return kept + line[here:]
+
+
+def _code_ends(line: str) -> dict[int, int]:
+    """Where backticks may begin code, and where the code ends then: at as many of them."""
+    ends, last = dict[int, int](), dict[int, int]()
+    for start, end in reversed([ticks.span() for ticks in _TICKS.finditer(line)]):
+        if closing := last.get(end - start):
+            ends[start] = closing
+        last[end - start] = end
+    return dict(reversed(ends.items()))
 
 
 def _without_html_comments(text: str) -> str:
@@ -130,13 +151,17 @@ def _without_html_comments(text: str) -> str:
 
 
 def _shown(line: str, *, hidden: bool) -> tuple[str, bool]:
-    shown = ""
-    while line:
-        before, sign, line = line.partition("-->" if hidden else "<!--")
-        shown += "" if hidden else before
-        if sign:
-            hidden = not hidden
-    return shown, hidden
+    shown, here, ends = "", 0, _code_ends(line)
+    for sign in _SIGN.finditer(line):
+        if sign.start() < here:
+            continue
+        if hidden:
+            hidden, here = sign[0] != "-->", sign.end()
+        elif sign[0] == "<!--":
+            shown, hidden, here = shown + line[here : sign.start()], True, sign.end()
+        elif end := ends.get(sign.start()):
+            shown, here = shown + line[here:end], end
+    return shown + ("" if hidden else line[here:]), hidden
 
 
 def _bounded(text: str) -> str:

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from sandpiper.logic.github.permissions import Permissions
     from sandpiper.logic.github.places import Place
     from sandpiper.models.github import RepositoryToken
+    from sandpiper.models.run import Run
     from sandpiper.ports import Runs
+
+
+def at_work(runs: Runs, run_id: str, attempt: int) -> Run:
+    """The run, in whose name only its sandbox at work may ask for anything. Raises NotFound, Fenced."""
+    run = runs.get(run_id)
+    if run.attempt != attempt or run.status not in {"provisioning", "running"}:
+        raise Fenced(f"Attempt {attempt} of {run_id} is over.")
+    return run
 
 
 @dataclass(frozen=True)
@@ -27,9 +36,7 @@ class Minter:
 
     def token(self, run_id: str, attempt: int) -> RepositoryToken | None:
         """Raises NotFound, Fenced, GitHubError."""
-        run = self.runs.get(run_id)
-        if run.attempt != attempt or run.status not in {"provisioning", "running"}:
-            raise Fenced(f"Attempt {attempt} of {run_id} is over.")
+        run = at_work(self.runs, run_id, attempt)
         if run.spec.github is None:
             return None
         return self.mint(run.spec.github, permissions_for(run.spec.type))

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sandpiper import limits
 from sandpiper.errors import Conflict, NotFound, QuotaExceeded
 from sandpiper.logic.control import Answer
-from sandpiper.logic.github.deliveries import STARTING, owner_of, run_id_of
-from sandpiper.logic.github.grammar import is_quote_of
-from sandpiper.logic.github.places import place_name
+from sandpiper.logic.github.deliveries import COMMITTING, STARTING, owner_of, run_id_of
+from sandpiper.logic.github.grammar import is_quote_of, order_of
+from sandpiper.logic.github.places import numbers_of, place_name
 from sandpiper.logic.github.specs import refusal, spec_of
 from sandpiper.models.identity import Identity
 
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from sandpiper.logic.repos import RepoRules
     from sandpiper.logic.start_run import Starter
     from sandpiper.models.github import Topic
-    from sandpiper.models.run import Run
+    from sandpiper.models.run import ApprovalRequest, Run
     from sandpiper.ports import Runs
 
 _NOBODY = "There is no run here that this could be meant for; `/implement`, `/fix`, `/review` and `/test` start one."
-_APPROVAL_ID = re.compile(r"ap-\w+")
+_APPROVAL_ID = re.compile(r"`?(ap-\w+)`?", re.IGNORECASE)
+_WORDLESS = frozenset({"cancel", "status", "approve"})  # what else is said with them goes nowhere
 _SEEN, _DONE, _REFUSED = "eyes", "+1", "confused"
 
 
@@ -110,7 +112,9 @@ class Orders:
         return None if run.status == "failed" and run.attempt == 0 else run
 
     def _start_once(self, delivery: Delivery, topic: Topic, hub: Hub) -> Run:
-        spec = spec_of(delivery, topic, hub.said_on(topic, without=delivery.comment_id), self.rules)
+        said = hub.said_on(topic, delivery)
+        author = hub.author() if delivery.verb in COMMITTING else None
+        spec = spec_of(delivery, topic, said, self.rules, author=author)
         owner = owner_of(delivery.sender)
         identity = Identity(user=owner, org=owner_of(delivery.repository.partition("/")[0]))
         try:
@@ -128,6 +132,9 @@ class Orders:
         except (Conflict, NotFound) as error:
             return self._refuse(delivery, hub, error.message)
         hub.react(delivery, _DONE)
+        if delivery.verb in _WORDLESS and (more := order_of(delivery.text)):
+            why = f"One comment, one command: `/{more.verb}` was not done. Write it in a comment of its own."
+            hub.comment(delivery.number, f"@{delivery.sender} {why}")
         self.tell(run.run_id)
         return delivery.verb
 
@@ -139,8 +146,8 @@ class Orders:
         except NotFound:
             return None
         origin = run.spec.github if run else None
-        here = (place_name(delivery), delivery.number)
-        return run if origin and (place_name(origin), origin.number) == here else None
+        is_here = run and origin and place_name(origin) == place_name(delivery) and delivery.number in numbers_of(run)
+        return run if is_here else None
 
     def _pass_on(self, delivery: Delivery, run: Run) -> None:
         identity = Identity(user=owner_of(delivery.sender), acts_for=run.owner)
@@ -151,10 +158,10 @@ class Orders:
                 text = delivery.text[: limits.MAX_MESSAGE_CHARS]
                 self.controls.say(run.run_id, _required(text, delivery), identity, key=delivery.id)
             case "approve":
-                approval_id, _ = _approval(run, delivery.text)
+                approval_id, _ = _approval(run, delivery)
                 self.controls.answer(run.run_id, approval_id, Answer("approve"), identity)
             case "reject":
-                approval_id, note = _approval(run, delivery.text)
+                approval_id, note = _approval(run, delivery)
                 self.controls.answer(run.run_id, approval_id, Answer("reject", note or None), identity)
 
     def _wake(self, delivery: Delivery, hub: Hub) -> str:
@@ -170,13 +177,22 @@ class Orders:
         return "refused"
 
 
-def _approval(run: Run, text: str) -> tuple[str, str]:
+def _approval(run: Run, delivery: Delivery) -> tuple[str, str]:
     """The id that was named, or that of the only thing it asks; and what else was said."""
     if run.approval is None:
         raise Conflict(f"Run {run.run_id} asks for no approval now.")
-    named = _APPROVAL_ID.match(text)
-    note = text[named.end() if named else 0 :].strip()[: limits.MAX_NOTE_CHARS]
-    return named[0] if named else run.approval.id, note
+    named = _APPROVAL_ID.match(delivery.text)
+    if named is None and _is_older(delivery, run.approval):
+        name = f"`/{delivery.verb} {run.approval.id}`"
+        raise Conflict(f"Run {run.run_id} has asked for something else since you wrote: {name} if you mean that.")
+    note = delivery.text[named.end() if named else 0 :].strip()[: limits.MAX_NOTE_CHARS]
+    return named[1].lower() if named else run.approval.id, note
+
+
+def _is_older(delivery: Delivery, asked: ApprovalRequest) -> bool:
+    """Nobody says yes to what they have not seen. GitHub tells no fractions of a second."""
+    said_at = datetime.fromisoformat(delivery.said_at) if delivery.said_at else None
+    return said_at is not None and said_at < asked.requested_at.replace(microsecond=0)
 
 
 def _required(text: str, delivery: Delivery) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # The control plane: who asked, what was said, reactions, the status comment.
 TALK: Permissions = {"issues": "write", "pull_requests": "write", "checks": "read"}
+# Also the control plane's: GitHub lets nobody resolve a remark who may not write contents.
+RESOLVE: Permissions = {"contents": "write", "pull_requests": "write"}
 _READ_ONLY: dict[str, Permissions] = {
     "code-review": {"contents": "read", "pull_requests": "write", "checks": "write", "issues": "write"},
     "test-suite": {"contents": "read", "pull_requests": "read", "checks": "write", "issues": "write"},

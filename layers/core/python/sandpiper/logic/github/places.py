@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sandpiper.models.run import Run
 
 
 class Place(Protocol):
@@ -16,6 +19,13 @@ class Place(Protocol):
 
     @property
     def repository_id(self) -> int | None: ...
+
+
+def numbers_of(run: Run) -> list[int]:
+    """Where on GitHub people speak of it: the issue or pull request it was asked for on, and the one it has opened."""
+    asked = [run.spec.github.number] if run.spec.github else []
+    opened = run.result.pull_request if run.result and asked else None
+    return asked + ([opened.number] if opened else [])
 
 
 def place_name(place: Place) -> str:

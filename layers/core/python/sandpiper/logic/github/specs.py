@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sandpiper import limits
 from sandpiper.logic.github.conversation import Entry, conversation
+from sandpiper.logic.github.deliveries import COMMITTING
 from sandpiper.logic.github.grammar import as_seen
 from sandpiper.logic.github.markdown import cut
 from sandpiper.models.github import GitHubOrigin
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from sandpiper.logic.github.deliveries import Delivery
     from sandpiper.logic.repos import RepoRules
-    from sandpiper.models.github import Command, PullRequest, Topic
+    from sandpiper.models.github import Author, Command, PullRequest, Topic
     from sandpiper.models.spec import TaskType
 
 _TYPES: dict[Command, TaskType] = {
@@ -37,14 +38,16 @@ def refusal(delivery: Delivery, topic: Topic) -> str | None:
     """Why this can't be done here, in a sentence for the one who asked."""
     if topic.pull is None:
         return "There is no pull request here to review." if delivery.verb == "review" else None
-    if not topic.is_open and delivery.verb in {"implement", "fix"}:
+    if not topic.is_open and delivery.verb in COMMITTING:
         return "This pull request is closed, so there is no branch to work on. Comment on an open one, or on an issue."
-    if topic.pull.from_fork and delivery.verb in {"implement", "fix"}:
+    if topic.pull.from_fork and delivery.verb in COMMITTING:
         return "This pull request comes from a fork, which I may only read: `/review` and `/test` work here."
     return None
 
 
-def spec_of(delivery: Delivery, topic: Topic, entries: Sequence[Entry], rules: RepoRules) -> RunSpec:
+def spec_of(
+    delivery: Delivery, topic: Topic, entries: Sequence[Entry], rules: RepoRules, *, author: Author | None
+) -> RunSpec:
     command: Command = delivery.verb  # type: ignore[assignment]  # the caller has sorted out the others
     kind = _TYPES[command]
     works = kind not in READ_ONLY_TASKS
@@ -58,7 +61,7 @@ def spec_of(delivery: Delivery, topic: Topic, entries: Sequence[Entry], rules: R
         branch=topic.pull.head_ref if topic.pull and not topic.pull.from_fork else None,
         commit=works,
         create_pr=works and topic.pull is None,
-        github=_origin(command, delivery, topic.pull),
+        github=_origin(command, delivery, topic.pull, author),
     )
 
 
@@ -75,7 +78,7 @@ def _context(delivery: Delivery, topic: Topic, entries: Sequence[Entry]) -> str:
     return conversation(topic.title, Entry(topic.author, topic.body), [*entries, *about])
 
 
-def _origin(command: Command, delivery: Delivery, pull: PullRequest | None) -> GitHubOrigin:
+def _origin(command: Command, delivery: Delivery, pull: PullRequest | None, author: Author | None) -> GitHubOrigin:
     return GitHubOrigin(
         installation_id=delivery.installation_id,
         repository=delivery.repository,
@@ -86,4 +89,5 @@ def _origin(command: Command, delivery: Delivery, pull: PullRequest | None) -> G
         origin=delivery.origin,
         comment_id=delivery.comment_id,
         pull=pull,
+        author=author,
     )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sandpiper import limits
+from sandpiper.errors import GitHubError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -19,17 +20,31 @@ _FINAL = frozenset({400, 413})
 
 
 @dataclass(frozen=True)
+class Swept:
+    redelivered: int
+    refused: int
+
+
+@dataclass(frozen=True)
 class Sweep:
     deliveries: Callable[[int], Iterable[Mapping[str, Any]]]  # the last ones, newest first
     redeliver: Callable[[int], None]
     clock: Clock
 
-    def run(self) -> int:
-        """How many are sent again. Raises GitHubError."""
+    def run(self) -> Swept:
+        """What GitHub will not send again holds up nothing else. Raises GitHubError if it is away."""
         lost = to_redeliver(self.deliveries(limits.GITHUB_SWEEP_DELIVERIES), self.clock.now())
-        for delivery_id in lost:
+        refused = sum(not self._sent_again(delivery_id) for delivery_id in lost)
+        return Swept(len(lost) - refused, refused)
+
+    def _sent_again(self, delivery_id: int) -> bool:
+        try:
             self.redeliver(delivery_id)
-        return len(lost)
+        except GitHubError as error:
+            if error.retryable:
+                raise
+            return False
+        return True
 
 
 def to_redeliver(deliveries: Iterable[Mapping[str, Any]], now: datetime) -> list[int]:
@@ -42,10 +57,16 @@ def to_redeliver(deliveries: Iterable[Mapping[str, Any]], now: datetime) -> list
 
 def _is_lost(tries: list[Mapping[str, Any]], now: datetime) -> bool:
     codes = {delivery["status_code"] for delivery in tries}
-    age = now - min(datetime.fromisoformat(delivery["delivered_at"]) for delivery in tries)
+    moments = [datetime.fromisoformat(delivery["delivered_at"]) for delivery in tries]
     return (
         not any(200 <= code < 300 for code in codes)
         and not codes & _FINAL
         and len(tries) <= limits.GITHUB_REDELIVERIES
-        and age < timedelta(seconds=limits.GITHUB_DELIVERY_SECONDS)
+        and now - min(moments) < timedelta(seconds=limits.GITHUB_DELIVERY_SECONDS)
+        and now - max(moments) >= _pause_after(len(tries))
     )
+
+
+def _pause_after(tries: int) -> timedelta:
+    """None, half an hour, two hours …: we may be away for longer than a moment, and it is a day in all."""
+    return timedelta(seconds=limits.GITHUB_SWEEP_SECONDS * (3 ** (tries - 1) - 1))

@@ -19,7 +19,7 @@ from sandpiper.ports import Revision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sandpiper.github_ports import Holds, Hub
+    from sandpiper.github_ports import Holds, Hub, Topics
     from sandpiper.logic.github.places import Place
     from sandpiper.models.github import GitHubOrigin
     from sandpiper.models.run import Run
@@ -33,6 +33,7 @@ class Teller:
     hub_of: Callable[[Place], Hub]
     runs: Runs
     blobs: Blobs
+    topics: Topics
     holds: Holds
     clock: Clock
     public_url: str | None = None
@@ -42,6 +43,7 @@ class Teller:
         run, hold = self.runs.get(run_id), f"comment#{run_id}"
         if run.spec.github is None:
             return
+        self.topics.note(run)  # by now it may have opened a pull request, where people go on speaking of it
         for _ in range(_LOOKS):
             held = self.holds.take(hold, seconds=limits.GITHUB_HELD_SECONDS)
             if held is None:

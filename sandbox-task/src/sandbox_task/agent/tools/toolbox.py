@@ -192,7 +192,8 @@ def describe_all() -> None:
 
 
 def _spec(tool: Tool[Any]) -> ToolSpec:
-    return ToolSpec(name=tool.name, description=tool.description, parameters=_parameters(tool.arguments))
+    arguments: type[Arguments] = tool.arguments
+    return ToolSpec(name=tool.name, description=tool.description, parameters=_parameters(arguments))
 
 
 @functools.cache
